@@ -1,0 +1,96 @@
+package trajectory
+
+// Dialect is one vocabulary that spans are written in. Adding a dialect is one file with a Dialect literal, registered by add, and one
+// testdata folder. A trace may hold several dialects, and one span two of them.
+type Dialect struct {
+	// Name is the dialect's name in output, e.g. "openinference".
+	Name string
+	// Rank breaks ties between equal scores: the lower wins (the order of the dialect table in the notes).
+	Rank int
+	// Score says how surely this span speaks the dialect: 0 not at all, 1 to 9 supporting evidence only, 10 and more strong evidence
+	// (10 for each strong mark). It must be cheap: it runs for every span.
+	Score func(*Span) int
+	// Read says what the span states. It runs only for the dialect that won the span.
+	Read func(*Span) Facts
+	// Remedies names, per fact, the emitter's own setting that would supply it.
+	Remedies map[Fact]string
+}
+
+// dialects is the table of all dialects; files add to it while the package initialises.
+var dialects []*Dialect
+
+func add(d Dialect) *Dialect {
+	dialects = append(dialects, &d)
+	return &d
+}
+
+// Role is what a span stands for.
+type Role string
+
+// The roles. RoleModel: one call of a model (a leaf: usage counts here). RoleTool: one execution of a tool. RoleAgent: an agent's run,
+// around its model and tool spans. RoleInner: a span inside a call that must not count again (a retry attempt's HTTP child, an MCP span
+// below a tool span, ADK's "(merged tools)"). RoleNone: structure or noise.
+const (
+	RoleNone      Role = ""
+	RoleModel     Role = "model"
+	RoleTool      Role = "tool"
+	RoleAgent     Role = "agent"
+	RoleHandoff   Role = "handoff"
+	RoleRetrieval Role = "retrieval"
+	RoleInner     Role = "inner"
+)
+
+// Facts is what one span says, in any dialect. Only what the span really states is set; nothing is inferred from other spans here: the
+// builder pairs, counts and dedupes.
+type Facts struct {
+	Role      Role
+	Agent     string // the agent this span belongs to or is, if it says so
+	SessionID string
+	UserID    string
+
+	// Model calls.
+	Provider       string
+	ModelRequested string
+	ModelResponded string
+	ResponseID     string
+	Usage          Usage
+	InputExcludes  bool // the emitter's input count leaves cached tokens out: the builder adds them
+	FinishRaw      string
+	Streamed       bool
+	Input          History   // the whole input of the call, history included
+	System         string    // system instructions, when apart from Input
+	Output         []Message // the answer; also final output on agent spans
+	Offered        *ToolSet  // nil: not stated. An empty set: stated as none
+
+	// Tool executions.
+	ToolName  string
+	CallID    string
+	Arguments Value // Raw "" and Absent true when not recorded
+	Result    Value
+	HasResult bool
+	ToolError string // an error mark other than span status and exception events (gen_ai.tool.status, is_error, ...): its text, or "error"
+	Denied    bool   // the call was refused by a person or a policy
+
+	// Hand-offs.
+	HandoffFrom, HandoffTo string
+
+	// Agent and root spans.
+	UserText string // what the user asked, when the span holds it apart from Input
+	Reply    string // final text, when the span holds it apart from Output
+
+	Error    *Error // beyond what status and exception events of the span say
+	Feedback []Feedback
+	// Hidden names facts that the emitter says it withheld (redacted, truncated, capture switched off).
+	Hidden []Fact
+}
+
+// History is the input of a model call. Dialects that hold it as one JSON text set Text and Parse, so that the builder can parse only what
+// is new since the agent's previous call; the others set Messages.
+type History struct {
+	Text     string
+	Parse    func(text string) []Message // pure; salvages what it can from a cut text
+	Messages []Message
+}
+
+// Empty says that the span stated no input at all.
+func (h History) Empty() bool { return h.Text == "" && len(h.Messages) == 0 }
