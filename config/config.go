@@ -1,0 +1,322 @@
+// Package config is the one typed form of pawl.yaml: strict YAML in, a checked [Config] out.
+//
+// Invariants: a Config that [Load] or [Parse] returned without error has passed every check of its fields and between
+// its fields; a key that no field claims is an error, never ignored; all mistakes of a file are reported at once, each
+// with its place; a secret is written as ${env:NAME} or ${file:PATH}, never in the file itself, and never printed.
+// Without a file [Default] applies: everything on loopback, nothing leaves the machine.
+//
+// The struct tags are the single source of the keys (yaml), of the descriptions in the JSON Schema (doc), of the range
+// of numbers (min, max), of what must be present (required) and of what null means (null; without it null is refused).
+package config
+
+import "regexp"
+
+// Config is pawl.yaml as a whole. Each part of the program has its own Options, filled from here by the command.
+type Config struct {
+	DataDir  string             `yaml:"data_dir" required:"true" doc:"directory of all state; only pawl serve opens it"`
+	Listen   Listen             `yaml:"listen" doc:"addresses to listen on; port 0 takes any free one and prints it"`
+	Auth     Auth               `yaml:"auth" doc:"who may use the web UI and the API; needed off loopback"`
+	NATS     NATS               `yaml:"nats" doc:"where the streams live"`
+	Queue    Queue              `yaml:"queue" doc:"size and partitions of the span stream, and further sources of OTLP"`
+	Ingest   Ingest             `yaml:"ingest" doc:"what the receivers take and what they remove before anything is stored"`
+	Assemble Assemble           `yaml:"assemble" doc:"when a trace is complete and how long it is kept"`
+	Webhooks map[Source]Webhook `yaml:"webhooks" doc:"monitoring tools that may flag a trace, by source"`
+	Judge    Judge              `yaml:"judge" doc:"the optional model that is asked when no rule explains a failure"`
+	GHPR     GHPR               `yaml:"ghpr" doc:"pull requests"`
+	Policy   []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
+	Tools    []Tool             `yaml:"tools" doc:"the tool catalog, beside what spans and MCP servers offer"`
+	Absorb   Absorb             `yaml:"absorb" doc:"which findings become cases"`
+	Gate     Gate               `yaml:"gate" doc:"how pawl check runs an agent"`
+	Targets  []Target           `yaml:"targets" doc:"the repository a service's cases go to; first match wins"`
+	Watch    Watch              `yaml:"watch" doc:"files whose change runs the whole set"`
+	Rules    Rules              `yaml:"rules" doc:"parameters of the rules"`
+	Severity map[Label]Severity `yaml:"severity" doc:"severity by label, where it differs from the built-in one"`
+	Redact   Redact             `yaml:"redact" doc:"what is removed before anything leaves, beside the built-in rules"`
+}
+
+// Listen holds the addresses of the listeners, host:port each; the empty Addr is off.
+type Listen struct {
+	OTLPGRPC Addr `yaml:"otlp_grpc" null:"off" doc:"OTLP over gRPC"`
+	OTLPHTTP Addr `yaml:"otlp_http" null:"off" doc:"OTLP over HTTP"`
+	HTTP     Addr `yaml:"http" null:"off" doc:"web UI, JSON API, health and metrics"`
+	Webhooks Addr `yaml:"webhooks" null:"webhooks are answered on listen.http" doc:"an address of their own for webhooks"`
+}
+
+// Auth lists who may use the web UI and the API.
+type Auth struct {
+	Tokens []Token `yaml:"tokens" doc:"one per person or program"`
+}
+
+// Token is a person's or program's access. Name stands in the audit log.
+type Token struct {
+	Name  string `yaml:"name" required:"true" doc:"who this is; stands in the audit log"`
+	Role  Role   `yaml:"role" required:"true" doc:"what this token may do"`
+	Token Secret `yaml:"token" required:"true" doc:"the bearer token"`
+}
+
+// NATS says where the streams live; the zero value is the embedded server.
+type NATS struct {
+	URL         string    `yaml:"url" null:"the embedded server" doc:"nats:// or tls:// address of an existing JetStream"`
+	Credentials string    `yaml:"credentials" null:"none" doc:"path of a .creds file"`
+	TLS         ClientTLS `yaml:"tls" doc:"certificates for the connection"`
+}
+
+// ClientTLS holds paths of PEM files for a connection that pawl opens.
+type ClientTLS struct {
+	CA   string `yaml:"ca" null:"the system's" doc:"path of the authorities that may have signed the server's certificate"`
+	Cert string `yaml:"cert" null:"none" doc:"path of the client certificate"`
+	Key  string `yaml:"key" null:"none" doc:"path of the client key"`
+}
+
+// ServerTLS holds paths of PEM files for a listener.
+type ServerTLS struct {
+	Cert     string `yaml:"cert" null:"no TLS" doc:"path of the server certificate"`
+	Key      string `yaml:"key" null:"no TLS" doc:"path of the server key"`
+	ClientCA string `yaml:"client_ca" null:"clients need no certificate" doc:"path of the authorities whose clients are let in"`
+}
+
+// Queue sizes the span stream and names further sources of OTLP.
+type Queue struct {
+	MaxBytes   Bytes         `yaml:"max_bytes" min:"1MiB" doc:"size of the span stream over all partitions; a full one refuses"`
+	Partitions int           `yaml:"partitions" min:"0" max:"1024" null:"1 embedded, 64 on a cluster" doc:"fixed when the streams are first made"`
+	Sources    []QueueSource `yaml:"sources" doc:"your own subjects that carry plain OTLP"`
+}
+
+// QueueSource is a JetStream stream or core NATS subject that carries plain OTLP requests.
+type QueueSource struct {
+	Name        string    `yaml:"name" required:"true" doc:"names the durable consumer and the metrics"`
+	URL         string    `yaml:"url" null:"that of nats" doc:"the NATS server to read from"`
+	Credentials string    `yaml:"credentials" null:"none" doc:"path of a .creds file"`
+	TLS         ClientTLS `yaml:"tls" doc:"certificates for the connection"`
+	Stream      string    `yaml:"stream" null:"core NATS, which cannot be acknowledged" doc:"the JetStream stream"`
+	Subject     string    `yaml:"subject" required:"true" doc:"the subject, wildcards allowed"`
+	Signal      Signal    `yaml:"signal" doc:"what the messages hold"`
+	Encoding    Encoding  `yaml:"encoding" doc:"how the messages are written"`
+}
+
+func (s *QueueSource) setDefaults() { s.Signal, s.Encoding = SignalTraces, EncodingProtobuf }
+
+// Ingest says what the receivers take.
+type Ingest struct {
+	Drop      Drop      `yaml:"drop" doc:"removed before the stream, counted"`
+	Mask      Mask      `yaml:"mask" doc:"values replaced before the stream"`
+	Limits    Limits    `yaml:"limits" doc:"sizes of a request"`
+	Tokens    []Secret  `yaml:"tokens" doc:"bearer tokens, one of which an exporter must send; none = not asked for"`
+	TLS       ServerTLS `yaml:"tls" doc:"TLS of both receivers"`
+	Anonymous bool      `yaml:"anonymous" doc:"let receivers listen off loopback without token or client certificate"`
+}
+
+// Drop names what is removed at the receiver.
+type Drop struct {
+	Services   []Glob `yaml:"services" doc:"all spans of these services (service.name)"`
+	Spans      []Glob `yaml:"spans" doc:"spans of these names"`
+	Attributes []Glob `yaml:"attributes" doc:"attributes of these keys"`
+}
+
+// Mask names what keeps its place and loses its value at the receiver.
+type Mask struct {
+	Attributes []Glob           `yaml:"attributes" doc:"values of attributes of these keys"`
+	Patterns   []*regexp.Regexp `yaml:"patterns" doc:"what these expressions find in any string"`
+}
+
+// Limits bounds one OTLP request, in bytes.
+type Limits struct {
+	Body     Bytes `yaml:"body" min:"1KiB" doc:"largest request as sent"`
+	Inflated Bytes `yaml:"inflated" min:"1KiB" doc:"largest request after decompression"`
+}
+
+// Assemble says when a trace is complete and how long it is kept.
+type Assemble struct {
+	RootGrace   Duration `yaml:"root_grace" doc:"quiet time after which a trace whose root has ended is complete"`
+	IdleTimeout Duration `yaml:"idle_timeout" doc:"quiet time after which any trace is complete"`
+	MaxAge      Duration `yaml:"max_age" doc:"age at which a trace is complete in any case"`
+	MaxBytes    Bytes    `yaml:"max_bytes" min:"64KiB" doc:"size at which a trace is cut and marked truncated"`
+	MaxSpans    int      `yaml:"max_spans" min:"1" doc:"number of spans at which a trace is cut and marked truncated"`
+	Retention   Duration `yaml:"retention" doc:"how long assembled traces are kept"`
+}
+
+// Webhook is one monitoring tool that may flag traces.
+type Webhook struct {
+	Secret Secret `yaml:"secret" required:"true" doc:"signing secret or bearer token, as the tool sends it"`
+}
+
+// Judge is the optional model that is asked when no rule explains a failure.
+type Judge struct {
+	Enabled bool        `yaml:"enabled" doc:"send redacted trajectories to the model"`
+	API     JudgeAPI    `yaml:"api" doc:"the protocol the model speaks"`
+	BaseURL string      `yaml:"base_url" null:"the provider's own" doc:"address of the model"`
+	Model   string      `yaml:"model" null:"none" doc:"pinned model name"`
+	APIKey  Secret      `yaml:"api_key" null:"none" doc:"key for the model"`
+	Votes   int         `yaml:"votes" min:"1" max:"9" doc:"votes per trajectory"`
+	Rubric  string      `yaml:"rubric" null:"the built-in one" doc:"path of the rubric in your repository"`
+	Budget  JudgeBudget `yaml:"budget" doc:"spent: the answer is not decided"`
+}
+
+// JudgeBudget bounds what the judge spends in a day; 0 is no bound.
+type JudgeBudget struct {
+	TokensPerDay int     `yaml:"tokens_per_day" min:"0" doc:"0 = no bound"`
+	USDPerDay    float64 `yaml:"usd_per_day" min:"0" doc:"0 = no bound"`
+}
+
+// GHPR says whether and how pull requests are opened.
+type GHPR struct {
+	Mode    Mode       `yaml:"mode" doc:"off: none; preview: rendered, not sent; open: opened"`
+	BaseURL string     `yaml:"base_url" doc:"REST address of GitHub or of a GitHub Enterprise Server (https://HOST/api/v3/)"`
+	Token   Secret     `yaml:"token" null:"none" doc:"fine-grained token with contents and pull requests write; or use app"`
+	App     *GHApp     `yaml:"app" null:"none" doc:"a GitHub App; or use token"`
+	Limits  GHPRLimits `yaml:"limits" doc:"how many pull requests, counted from the remote"`
+}
+
+// GHApp identifies an installation of a GitHub App.
+type GHApp struct {
+	ID           int64  `yaml:"id" required:"true" min:"1" doc:"the App's id"`
+	Installation int64  `yaml:"installation" required:"true" min:"1" doc:"the installation's id"`
+	KeyFile      string `yaml:"key_file" required:"true" doc:"path of the App's private key (PEM)"`
+}
+
+// GHPRLimits bounds the pull requests of one repository.
+type GHPRLimits struct {
+	PerHour    int      `yaml:"per_hour" min:"1" doc:"new pull requests an hour"`
+	PerDay     int      `yaml:"per_day" min:"1" doc:"new pull requests a day"`
+	Open       int      `yaml:"open" min:"1" doc:"open at the same time"`
+	CasesPerPR int      `yaml:"cases_per_pr" min:"1" max:"50" doc:"cases in one pull request"`
+	Hold       Duration `yaml:"hold" doc:"how long a new group waits for others, so that one incident is one pull request"`
+}
+
+// Policy states what the agents that match Agent must and must not do.
+type Policy struct {
+	Agent       Glob          `yaml:"agent" required:"true" doc:"agent or service"`
+	MustPrecede []MustPrecede `yaml:"must_precede" doc:"a tool that must have succeeded before another"`
+	MustNotCall []MustNotCall `yaml:"must_not_call" doc:"tools that are not to be called"`
+	NoToolWhen  []NoToolWhen  `yaml:"no_tool_when" doc:"user messages that need no tool"`
+	Route       []Route       `yaml:"route" doc:"which agents may take which user messages"`
+}
+
+// MustPrecede demands that Before succeeded before Tool is called, with an equal argument Same where it is set.
+type MustPrecede struct {
+	Tool   string `yaml:"tool" required:"true" doc:"the tool that is called"`
+	Before string `yaml:"before" required:"true" doc:"the tool that must have succeeded"`
+	Same   string `yaml:"same" null:"any arguments" doc:"argument that must be equal in both calls"`
+}
+
+// MustNotCall forbids Tool, unless a user message matches UnlessUserSaid.
+type MustNotCall struct {
+	Tool           string         `yaml:"tool" required:"true" doc:"the forbidden tool"`
+	UnlessUserSaid *regexp.Regexp `yaml:"unless_user_said" null:"never allowed" doc:"user message that allows it"`
+}
+
+// NoToolWhen names user messages that need no tool.
+type NoToolWhen struct {
+	User *regexp.Regexp `yaml:"user" required:"true" doc:"user message"`
+}
+
+// Route names the agents that may (Allow) and may not (Deny) take a user message.
+type Route struct {
+	User  *regexp.Regexp `yaml:"user" required:"true" doc:"user message"`
+	Allow []string       `yaml:"allow" doc:"agents that may take it; none = any"`
+	Deny  []string       `yaml:"deny" doc:"agents that may not"`
+}
+
+// Tool is one entry of the catalog.
+type Tool struct {
+	Name       string     `yaml:"name" required:"true" doc:"the name the model calls"`
+	Schema     JSONSchema `yaml:"schema" doc:"JSON Schema of the arguments; or use schema_file"`
+	SchemaFile string     `yaml:"schema_file" null:"none" doc:"path of a JSON Schema of the arguments"`
+	Effect     Effect     `yaml:"effect" doc:"whether a call changes anything"`
+	Idempotent bool       `yaml:"idempotent" doc:"whether a second equal call changes nothing more"`
+	Execution  Execution  `yaml:"execution" doc:"what runs when the tool is called"`
+}
+
+func (t *Tool) setDefaults() {
+	t.Effect, t.Execution = EffectUnknown, Execution{LLM: ExecUnknown, ExternalAPI: ExecUnknown}
+}
+
+// Execution declares what runs when a tool is called; unknown is never taken as safe.
+type Execution struct {
+	LLM         Exec     `yaml:"llm" doc:"whether the tool calls a model"`
+	ExternalAPI Exec     `yaml:"external_api" doc:"whether the tool calls an outside service"`
+	Providers   []string `yaml:"providers" doc:"the outside services"`
+}
+
+// Absorb says which findings become cases: MinCount occurrences, or one if it is blocking.
+type Absorb struct {
+	Mode          Mode    `yaml:"mode" doc:"off: none; preview: cases are shown; open: cases are proposed by pull request"`
+	Labels        []Label `yaml:"labels" doc:"only these; none = every label that is absorbed by default"`
+	MinCount      int     `yaml:"min_count" min:"1" doc:"occurrences that a finding needs, unless it is blocking"`
+	MinConfidence float64 `yaml:"min_confidence" min:"0" max:"1" doc:"confidence that a finding needs"`
+}
+
+// Gate says how pawl check runs an agent.
+type Gate struct {
+	LiveTools []string `yaml:"live_tools" doc:"tools that may run for real during a check"`
+}
+
+// Target maps services to the repository their cases go to.
+type Target struct {
+	Service Glob   `yaml:"service" required:"true" doc:"service.name"`
+	Repo    string `yaml:"repo" required:"true" doc:"owner/name"`
+	Base    string `yaml:"base" doc:"branch that pull requests go to"`
+	Set     string `yaml:"set" doc:"directory of the cases in the repository"`
+}
+
+func (t *Target) setDefaults() { t.Base, t.Set = "main", "regressions" }
+
+// Watch names the files whose change runs the whole set.
+type Watch struct {
+	Prompts []Glob `yaml:"prompts" doc:"prompt files"`
+	Tools   []Glob `yaml:"tools" doc:"tool definitions"`
+	Models  []Glob `yaml:"models" doc:"files that name the model"`
+}
+
+// Rules holds the parameters of the rules.
+type Rules struct {
+	Loop            LoopRule    `yaml:"loop" doc:"the same call again and again"`
+	CostSpike       CostRule    `yaml:"cost_spike" doc:"far more tokens than the route's median"`
+	ContextOverflow ContextRule `yaml:"context_overflow" doc:"share of the model's window"`
+	SilentTimeout   TimeoutRule `yaml:"silent_timeout" doc:"a call that never answers"`
+	LatencySpike    LatencyRule `yaml:"latency_spike" doc:"far slower than the route's median"`
+}
+
+// LoopRule counts equal tool calls.
+type LoopRule struct {
+	Warn    int `yaml:"warn" min:"2" doc:"equal calls with equal results that are a warning"`
+	Match   int `yaml:"match" min:"2" doc:"equal calls with equal results that are blocking"`
+	Polling int `yaml:"polling" min:"2" doc:"equal calls with changing results that are a warning"`
+	Stall   int `yaml:"stall" min:"2" doc:"calls without a new tool or result that are a stall"`
+}
+
+// CostRule compares a run's tokens with the median of its route.
+type CostRule struct {
+	Factor    float64 `yaml:"factor" min:"1" doc:"times the median"`
+	MinRuns   int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
+	MinTokens int     `yaml:"min_tokens" min:"0" doc:"tokens above the median that a spike has at least"`
+}
+
+// ContextRule compares input tokens with the model's window; shares from 0 to 1.
+type ContextRule struct {
+	Warn  float64 `yaml:"warn" min:"0" max:"1" doc:"share of the window that is a warning"`
+	Match float64 `yaml:"match" min:"0" max:"1" doc:"share of the window that is blocking"`
+}
+
+// TimeoutRule bounds how long a call may stay silent.
+type TimeoutRule struct {
+	After Duration `yaml:"after" doc:"silence without a child span"`
+}
+
+// LatencyRule compares a run's duration with the median of its route.
+type LatencyRule struct {
+	Factor  float64 `yaml:"factor" min:"1" doc:"times the median"`
+	MinRuns int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
+}
+
+// Redact adds to and takes from the built-in redaction.
+type Redact struct {
+	Patterns []RedactPattern  `yaml:"patterns" doc:"further values to remove"`
+	Keep     []*regexp.Regexp `yaml:"keep" doc:"values that match as a whole are not personal data; secrets are removed all the same"`
+}
+
+// RedactPattern finds values of one kind; Name stands in their pseudonyms.
+type RedactPattern struct {
+	Name    string         `yaml:"name" required:"true" doc:"kind of value; stands in the pseudonym"`
+	Pattern *regexp.Regexp `yaml:"pattern" required:"true" doc:"what to remove; the first group where there is one"`
+}

@@ -1,0 +1,48 @@
+package config
+
+import "time"
+
+// Default returns the configuration without a file: everything on loopback, the embedded server, no model asked,
+// pull requests rendered but not sent.
+func Default() Config {
+	return Config{
+		DataDir: "./pawl-data",
+		Listen: Listen{
+			OTLPGRPC: "127.0.0.1:4317",
+			OTLPHTTP: "127.0.0.1:4318",
+			HTTP:     "127.0.0.1:7295",
+		},
+		Queue:    Queue{MaxBytes: 4 << 30},
+		Ingest:   Ingest{Limits: Limits{Body: 16 << 20, Inflated: 64 << 20}},
+		Assemble: defaultAssemble(),
+		Judge:    Judge{API: JudgeOpenAI, Votes: 3},
+		GHPR: GHPR{
+			Mode:    ModePreview,
+			BaseURL: "https://api.github.com/",
+			Limits:  GHPRLimits{PerHour: 2, PerDay: 10, Open: 5, CasesPerPR: 10, Hold: Duration(5 * time.Minute)},
+		},
+		Absorb: Absorb{Mode: ModePreview, MinCount: 2, MinConfidence: 0.8},
+		Rules:  defaultRules(),
+	}
+}
+
+func defaultAssemble() Assemble {
+	return Assemble{
+		RootGrace:   Duration(30 * time.Second),
+		IdleTimeout: Duration(3 * time.Minute),
+		MaxAge:      Duration(time.Hour),
+		MaxBytes:    10 << 20,
+		MaxSpans:    10_000,
+		Retention:   Duration(7 * 24 * time.Hour),
+	}
+}
+
+func defaultRules() Rules {
+	return Rules{
+		Loop:            LoopRule{Warn: 3, Match: 5, Polling: 10, Stall: 5},
+		CostSpike:       CostRule{Factor: 1.5, MinRuns: 20, MinTokens: 1000},
+		ContextOverflow: ContextRule{Warn: 0.85, Match: 0.95},
+		SilentTimeout:   TimeoutRule{After: Duration(time.Minute)},
+		LatencySpike:    LatencyRule{Factor: 1.5, MinRuns: 20},
+	}
+}

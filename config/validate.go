@@ -1,0 +1,230 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+)
+
+// conflict is a mistake between fields: each alone is fine.
+type conflict struct{ key, message, advice string }
+
+// Validate checks what holds between fields; Load and Parse have done so. Call it again after flags changed the
+// Config. The error, if any, is [Problems] without places.
+func (c Config) Validate() error {
+	var ps Problems
+	for _, f := range c.conflicts() {
+		ps = append(ps, Problem{Key: f.key, Message: f.message, Advice: f.advice})
+	}
+	if len(ps) > 0 {
+		return ps
+	}
+	return nil
+}
+
+func (c Config) conflicts() []conflict {
+	return slices.Concat(
+		c.openListeners(), c.samePorts(), c.certificates(), c.queueConflicts(), c.times(), c.proposals(), c.judgeConflicts(),
+		c.toolConflicts(), c.names(), c.ruleConflicts(),
+	)
+}
+
+// openListeners refuses addresses that others can reach and nobody has to prove who they are.
+func (c Config) openListeners() []conflict {
+	var found []conflict
+	if c.Listen.HTTP != "" && !c.Listen.HTTP.Loopback() && len(c.Auth.Tokens) == 0 {
+		found = append(found, conflict{"listen.http", fmt.Sprintf("`listen.http` is %s, which others can reach, and `auth.tokens` is empty", c.Listen.HTTP),
+			"name who may use it under `auth.tokens`, or listen on 127.0.0.1"})
+	}
+	if c.Ingest.Anonymous || len(c.Ingest.Tokens) > 0 || c.Ingest.TLS.ClientCA != "" {
+		return found
+	}
+	for _, l := range []struct {
+		key  string
+		addr Addr
+	}{{"listen.otlp_grpc", c.Listen.OTLPGRPC}, {"listen.otlp_http", c.Listen.OTLPHTTP}} {
+		if l.addr != "" && !l.addr.Loopback() {
+			found = append(found, conflict{l.key, fmt.Sprintf("`%s` is %s, which others can reach, and exporters need no token", l.key, l.addr),
+				"set `ingest.tokens` or `ingest.tls.client_ca`, or `ingest.anonymous: true` where the network is trusted"})
+		}
+	}
+	return found
+}
+
+func (c Config) samePorts() []conflict {
+	var found []conflict
+	taken := map[string]string{}
+	for _, l := range []struct {
+		key  string
+		addr Addr
+	}{{"listen.otlp_grpc", c.Listen.OTLPGRPC}, {"listen.otlp_http", c.Listen.OTLPHTTP}, {"listen.http", c.Listen.HTTP}, {"listen.webhooks", c.Listen.Webhooks}} {
+		port := l.addr.port()
+		if port == "" || port == "0" {
+			continue
+		}
+		if other, ok := taken[port]; ok {
+			found = append(found, conflict{l.key, fmt.Sprintf("`%s` has the port of `%s`, %s", l.key, other, port), "give each its own"})
+		}
+		taken[port] = l.key
+	}
+	if c.Listen.Webhooks != "" && len(c.Webhooks) == 0 {
+		found = append(found, conflict{"listen.webhooks", "`listen.webhooks` is set and `webhooks` names no source, so nothing would answer there",
+			"name a source with its secret under `webhooks`"})
+	}
+	return found
+}
+
+func (c Config) certificates() []conflict {
+	var found []conflict
+	tls := c.Ingest.TLS
+	if (tls.Cert == "") != (tls.Key == "") {
+		found = append(found, conflict{"ingest.tls", "`ingest.tls` needs `cert` and `key` together", ""})
+	}
+	if tls.ClientCA != "" && tls.Cert == "" {
+		found = append(found, conflict{"ingest.tls.client_ca", "`ingest.tls.client_ca` needs a server certificate", "set `ingest.tls.cert` and `ingest.tls.key`"})
+	}
+	if c.Ingest.Limits.Inflated < c.Ingest.Limits.Body {
+		found = append(found, conflict{"ingest.limits.inflated", "`ingest.limits.inflated` is less than `ingest.limits.body`", ""})
+	}
+	return append(found, clientTLS("nats.tls", c.NATS.TLS)...)
+}
+
+func clientTLS(key string, tls ClientTLS) []conflict {
+	if (tls.Cert == "") != (tls.Key == "") {
+		return []conflict{{key, "`" + key + "` needs `cert` and `key` together", ""}}
+	}
+	return nil
+}
+
+var natsSchemes = []string{"nats", "tls", "ws", "wss"}
+
+func natsURL(key, text string) []conflict {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || !slices.Contains(natsSchemes, u.Scheme) {
+		return []conflict{{key, "`" + key + "` is not an address such as nats://HOST:4222 or tls://HOST:4222", ""}}
+	}
+	if u.User != nil {
+		return []conflict{{key, "`" + key + "` holds a password", "use a credentials file"}}
+	}
+	return nil
+}
+
+func (c Config) queueConflicts() []conflict {
+	var found []conflict
+	if c.NATS.URL != "" {
+		found = natsURL("nats.url", c.NATS.URL)
+	} else if c.NATS.Credentials != "" || c.NATS.TLS != (ClientTLS{}) {
+		found = append(found, conflict{"nats", "`nats` has credentials or certificates and no `url`", "set `nats.url`, or leave them out"})
+	}
+	for i, s := range c.Queue.Sources {
+		key := fmt.Sprintf("queue.sources[%d]", i)
+		if s.URL != "" {
+			found = append(found, natsURL(key+".url", s.URL)...)
+		} else if c.NATS.URL == "" {
+			found = append(found, conflict{key, "`" + key + "` has no server to read from", "set its `url`, or `nats.url`"})
+		}
+		found = append(found, clientTLS(key+".tls", s.TLS)...)
+	}
+	return found
+}
+
+// times refuses clocks that can never be reached because another one always strikes first.
+func (c Config) times() []conflict {
+	steps := []struct {
+		key string
+		d   Duration
+	}{{"root_grace", c.Assemble.RootGrace}, {"idle_timeout", c.Assemble.IdleTimeout}, {"max_age", c.Assemble.MaxAge}, {"retention", c.Assemble.Retention}}
+	var found []conflict
+	for i := range len(steps) - 1 {
+		if steps[i].d > steps[i+1].d {
+			found = append(found, conflict{"assemble." + steps[i].key, fmt.Sprintf("`assemble.%s` (%s) is longer than `assemble.%s` (%s)",
+				steps[i].key, steps[i].d, steps[i+1].key, steps[i+1].d), "root_grace <= idle_timeout <= max_age <= retention"})
+		}
+	}
+	return found
+}
+
+var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
+
+func (c Config) proposals() []conflict {
+	var found []conflict
+	g := c.GHPR
+	if c.Absorb.Mode == ModeOpen && g.Mode != ModeOpen {
+		found = append(found, conflict{"absorb.mode", fmt.Sprintf("`absorb.mode` is open and `ghpr.mode` is %s, so no pull request would be opened", g.Mode),
+			"set `ghpr.mode: open`, or `absorb.mode: preview`"})
+	}
+	if g.Mode == ModeOpen && !g.Token.given() && g.App == nil {
+		found = append(found, conflict{"ghpr.mode", "`ghpr.mode` is open and there is neither `ghpr.token` nor `ghpr.app`", ""})
+	}
+	if g.Token.given() && g.App != nil {
+		found = append(found, conflict{"ghpr.app", "`ghpr.token` and `ghpr.app` are both set", "keep one"})
+	}
+	if u, err := url.Parse(g.BaseURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+		found = append(found, conflict{"ghpr.base_url", "`ghpr.base_url` is not an address such as https://api.github.com/", ""})
+	}
+	for i, t := range c.Targets {
+		if !repoName.MatchString(t.Repo) {
+			found = append(found, conflict{fmt.Sprintf("targets[%d].repo", i), fmt.Sprintf("`targets[%d].repo` is not of the form owner/name", i), ""})
+		}
+	}
+	return found
+}
+
+func (c Config) judgeConflicts() []conflict {
+	if !c.Judge.Enabled {
+		return nil
+	}
+	var found []conflict
+	if c.Judge.Model == "" {
+		found = append(found, conflict{"judge.enabled", "`judge` is enabled and `judge.model` is missing", "name the model, with its version"})
+	}
+	if !c.Judge.APIKey.given() && c.Judge.BaseURL == "" {
+		found = append(found, conflict{"judge.enabled", "`judge` is enabled and `judge.api_key` is missing", "write api_key: ${env:NAME}"})
+	}
+	return found
+}
+
+func (c Config) toolConflicts() []conflict {
+	var found []conflict
+	for i, t := range c.Tools {
+		if t.Schema != nil && t.SchemaFile != "" {
+			key := fmt.Sprintf("tools[%d].schema_file", i)
+			found = append(found, conflict{key, fmt.Sprintf("`tools[%d]` has `schema` and `schema_file`", i), "keep one"})
+		}
+	}
+	return found
+}
+
+// names refuses two entries of one name, of which one would silently win.
+func (c Config) names() []conflict {
+	found := repeated("auth.tokens", "name", c.Auth.Tokens, func(t Token) string { return t.Name })
+	found = append(found, repeated("tools", "name", c.Tools, func(t Tool) string { return t.Name })...)
+	found = append(found, repeated("queue.sources", "name", c.Queue.Sources, func(s QueueSource) string { return s.Name })...)
+	return append(found, repeated("redact.patterns", "name", c.Redact.Patterns, func(p RedactPattern) string { return p.Name })...)
+}
+
+func repeated[T any](list, key string, items []T, name func(T) string) []conflict {
+	var found []conflict
+	seen := map[string]int{}
+	for i, item := range items {
+		if first, ok := seen[name(item)]; ok {
+			found = append(found, conflict{fmt.Sprintf("%s[%d].%s", list, i, key),
+				fmt.Sprintf("`%s[%d]` has the name of `%s[%d]`, %q", list, i, list, first, name(item)), "give each its own"})
+			continue
+		}
+		seen[name(item)] = i
+	}
+	return found
+}
+
+func (c Config) ruleConflicts() []conflict {
+	var found []conflict
+	if c.Rules.Loop.Warn > c.Rules.Loop.Match {
+		found = append(found, conflict{"rules.loop", "`rules.loop.warn` is more than `rules.loop.match`", ""})
+	}
+	if c.Rules.ContextOverflow.Warn > c.Rules.ContextOverflow.Match {
+		found = append(found, conflict{"rules.context_overflow", "`rules.context_overflow.warn` is more than `rules.context_overflow.match`", ""})
+	}
+	return found
+}
