@@ -1,0 +1,240 @@
+package trajectory
+
+import (
+	"slices"
+	"strings"
+)
+
+// contentParts reads the content of a message: text, a list of parts, or one part.
+func contentParts(raw []byte, depth int) []Part {
+	if depth > maxNesting {
+		return nil
+	}
+	switch kindOf(raw) {
+	case '"':
+		return textParts(raw, depth)
+	case '{':
+		return partsOfObject(readObject(raw), depth)
+	case '[':
+		var out []Part
+		for e := range elements(raw) {
+			out = append(out, contentParts(e, depth+1)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// textParts reads content that is a string. Some emitters put the list of parts in there as text once more.
+func textParts(raw []byte, depth int) []Part {
+	s, _ := unquote(raw)
+	if s == "" {
+		return nil
+	}
+	if strings.HasPrefix(s, "[{") {
+		if parts := contentParts([]byte(s), depth+1); onlyKnownParts(parts) {
+			return parts
+		}
+	}
+	return []Part{{Kind: PartText, Text: s}}
+}
+
+// onlyKnownParts guards against reading a user's own JSON as parts.
+func onlyKnownParts(parts []Part) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p Part) bool { return p.Kind == PartOther })
+}
+
+// partsOfObject reads one content part. It gives several only for wrappers around a list.
+func partsOfObject(o object, depth int) []Part {
+	if depth > maxNesting {
+		return nil
+	}
+	typ := o.str("type")
+	switch typ {
+	case "":
+		return untypedPart(o, depth)
+	case "text", "input_text", "output_text", "refusal":
+		return []Part{{Kind: PartText, Text: o.str("text", "content", "refusal")}}
+	case "reasoning", "thinking", "redacted_thinking", "summary_text":
+		return []Part{{Kind: PartReasoning, Text: reasoningText(o, depth)}}
+	case "tool_call", "tool_use", "tool-call", "function", "custom", "function_call", "toolUse", "invalid_tool_call":
+		if o.isTrue("providerExecuted", "provider_executed") {
+			return []Part{otherPart(o, typ)}
+		}
+		return []Part{callPart(o)}
+	case "tool_call_response", "tool_result", "tool-result", "tool-error", "tool_response", "function_call_output", "toolResult":
+		return []Part{resultPart(o, depth)}
+	}
+	return []Part{otherPart(o, typ)}
+}
+
+// untypedPart reads the parts of Bedrock and Gemini, whose key is their type.
+func untypedPart(o object, depth int) []Part {
+	switch {
+	case o.get("toolUse") != nil:
+		return []Part{callPart(o.object("toolUse"))}
+	case o.get("toolResult") != nil:
+		return []Part{resultPart(o.object("toolResult"), depth)}
+	case o.get("functionCall", "function_call") != nil:
+		return []Part{callPart(o.object("functionCall", "function_call"))}
+	case o.get("functionResponse", "function_response") != nil:
+		return []Part{resultPart(o.object("functionResponse", "function_response"), depth)}
+	case o.get("reasoningContent") != nil:
+		return []Part{{Kind: PartReasoning, Text: reasoningText(o.object("reasoningContent"), depth)}}
+	case o.isTrue("thought"):
+		return []Part{{Kind: PartReasoning, Text: o.str("text")}}
+	case o.str("text") != "":
+		return []Part{{Kind: PartText, Text: o.str("text")}}
+	case o.get("toolCallId") != nil || o.get("function") != nil:
+		return toolCallOrResult(o, depth)
+	case o.get("content", "message") != nil: // an envelope around the content
+		return contentParts(o.get("content", "message"), depth+1)
+	case o.get("text") != nil || len(o) == 0:
+		return nil
+	}
+	return []Part{otherPart(o, "")}
+}
+
+func toolCallOrResult(o object, depth int) []Part {
+	if o.get("result", "output") != nil {
+		return []Part{resultPart(o, depth)}
+	}
+	return []Part{callPart(o)}
+}
+
+func reasoningText(o object, depth int) string {
+	if s := o.str("text", "thinking", "content", "reasoning"); s != "" {
+		return s
+	}
+	raw := o.get("summary", "content", "reasoningText")
+	return joinedText(contentParts(raw, depth+1))
+}
+
+// joinedText joins the texts of parts of whatever kind.
+func joinedText(parts []Part) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// otherPart keeps what a rule does not read: media, and calls that the provider runs itself.
+func otherPart(o object, typ string) Part {
+	p := Part{Kind: PartOther, Text: typ, ID: callID(o.str("id", "call_id", "tool_use_id", "toolCallId")), Name: o.str("name", "toolName")}
+	if raw := o.get("arguments", "input", "args"); raw != nil {
+		p.Value = valueOfJSON(raw)
+	}
+	return p
+}
+
+// callPart reads a requested call of any vendor.
+func callPart(o object) Part {
+	p := Part{Kind: PartToolCall, ID: callID(o.str("call_id", "callId", "toolCallId", "toolUseId", "tool_call_id", "id"))}
+	if f := o.object("function", "custom", "functionCall"); f != nil {
+		o = f
+	}
+	p.Name = o.str("name", "toolName", "tool_name")
+	raw := o.get("arguments", "input", "args", "parameters")
+	if raw == nil {
+		raw = []byte("{}") // a call without arguments: emitters leave the key out
+	}
+	p.Value = valueOfJSON(raw)
+	return p
+}
+
+// callID folds the emitters' words for "no id".
+func callID(id string) string {
+	switch strings.TrimSpace(id) {
+	case "", "null", "None", "none", "unknown", "Unknown", "N/A", "undefined", "call_":
+		return ""
+	}
+	return id
+}
+
+// resultPart reads the result of a call, of any vendor.
+func resultPart(o object, depth int) Part {
+	p := Part{
+		Kind:   PartToolResult,
+		ID:     callID(o.str("tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id", "callId", "id")),
+		Name:   o.str("toolName", "tool_name", "name"),
+		Failed: o.isTrue("is_error", "isError") || o.str("status") == "error" || o.str("type") == "tool-error",
+	}
+	raw := o.get("response", "result", "output", "content", "parts", "error", "text")
+	value, failed := resultValue(raw, depth+1)
+	p.Value, p.Failed = value, p.Failed || failed
+	return p
+}
+
+// resultValue reads the body of a result, which may be the value itself, typed output of the AI SDK, or content blocks. It says whether the
+// body marks a failure.
+func resultValue(raw []byte, depth int) (Value, bool) {
+	if raw == nil {
+		return ParseValue(""), false
+	}
+	switch kindOf(raw) {
+	case '{':
+		if depth <= maxNesting {
+			return typedResult(raw, depth)
+		}
+	case '[':
+		if text, ok := blockText(raw, depth); ok {
+			return text, false
+		}
+	}
+	return valueOfJSON(raw), false
+}
+
+// typedResult reads {"type": "error-text", "value": ...} and the blocks {"type": "text", "text": ...} that stand alone.
+func typedResult(raw []byte, depth int) (Value, bool) {
+	o := readObject(raw)
+	typ := o.str("type")
+	switch typ {
+	case "text", "json", "error-text", "error-json", "content":
+		inner := o.get("value", "text")
+		if inner == nil {
+			return valueOfJSON(raw), false
+		}
+		v, failed := resultValue(inner, depth+1)
+		return v, failed || strings.HasPrefix(typ, "error")
+	case "execution-denied":
+		return valueOfJSON(raw), true
+	}
+	return valueOfJSON(raw), false
+}
+
+// blockText reads a list of content blocks as the one value it stands for: all text, or the single JSON block of Bedrock.
+func blockText(raw []byte, depth int) (Value, bool) {
+	if depth > maxNesting {
+		return Value{}, false
+	}
+	var texts []string
+	n := 0
+	for e := range elements(raw) {
+		n++
+		o := readObject(e)
+		switch {
+		case o.get("json") != nil && o.str("type") == "" && n == 1:
+			return valueOfJSON(o.get("json")), true
+		case o.has("text") && isAnyOf(o.str("type"), "", "text", "output_text", "input_text"):
+			texts = append(texts, o.str("text"))
+		default:
+			return Value{}, false
+		}
+	}
+	return ParseValue(strings.Join(texts, "\n")), n > 0
+}
+
+// valueOfJSON reads a JSON value as arguments or a result. A string is one more layer: the usual form of arguments.
+func valueOfJSON(raw []byte) Value {
+	if s, ok := unquote(raw); ok {
+		return ParseValue(s)
+	}
+	v := ParseValue(string(raw))
+	if v.Parsed == ParsedString {
+		v.Parsed = ParsedObject
+	}
+	return v
+}

@@ -1,0 +1,409 @@
+package trajectory
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// maxNesting bounds how deep bodies, batches and JSON in strings may lie in one another before the reader gives up on them.
+const maxNesting = 12
+
+// ParseMessages reads the messages out of any JSON that emitters use for them: a list of messages, one message, one content part or a list
+// of them, or a whole request or response body. It knows the shapes of the OpenTelemetry conventions, OpenAI (chat and Responses),
+// Anthropic, Bedrock Converse, Gemini, the AI SDK and LangChain, plain or serialised. Of a text that was cut it gives the messages before
+// the cut. Text that is no JSON is one message without a role. Roles are user, assistant, system, tool, or "" when the text does not tell.
+func ParseMessages(text string) []Message {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil
+	}
+	switch text[0] {
+	case '[', '{', '"':
+		return settleRoles(messagesIn([]byte(text), 0))
+	}
+	if text == "null" {
+		return nil
+	}
+	return []Message{{Parts: []Part{{Kind: PartText, Text: text}}}}
+}
+
+// MessagesOf reads messages out of an attribute or log body: a string as ParseMessages does, a structure as the JSON it stands for.
+func MessagesOf(v pcommon.Value) []Message { return ParseMessages(structured(v)) }
+
+// messagesIn reads any JSON value that may hold messages.
+func messagesIn(raw []byte, depth int) []Message {
+	if depth > maxNesting {
+		return nil
+	}
+	switch kindOf(raw) {
+	case '[':
+		return messageList(raw, depth)
+	case '{':
+		return messagesOfObject(readObject(raw), depth)
+	case '"':
+		return messagesOfString(raw, depth)
+	}
+	return nil
+}
+
+func messagesOfString(raw []byte, depth int) []Message {
+	s, _ := unquote(raw)
+	if k := kindOf([]byte(s)); k == '[' || k == '{' {
+		if ms := messagesIn([]byte(s), depth+1); len(ms) > 0 {
+			return ms
+		}
+	}
+	if s == "" {
+		return nil
+	}
+	return []Message{{Parts: []Part{{Kind: PartText, Text: s}}}}
+}
+
+// messageList reads a list. Neighbouring content parts without a message around them are one message.
+func messageList(raw []byte, depth int) []Message {
+	var out []Message
+	var bare []Part
+	flush := func() {
+		if len(bare) > 0 {
+			out = append(out, Message{Parts: bare})
+			bare = nil
+		}
+	}
+	for e := range elements(raw) {
+		if kindOf(e) == '{' {
+			if o := readObject(e); isBarePart(o) {
+				bare = append(bare, partsOfObject(o, depth+1)...)
+				continue
+			} else {
+				flush()
+				out = append(out, messagesOfObject(o, depth+1)...)
+				continue
+			}
+		}
+		flush()
+		out = append(out, messagesIn(e, depth+1)...)
+	}
+	flush()
+	return out
+}
+
+// isBarePart says that an object is a content part or tool call that stands without its message.
+func isBarePart(o object) bool {
+	if o.get("role", "parts", "kwargs", "message", "content_blocks") != nil {
+		return false
+	}
+	switch t := o.str("type"); t {
+	case "":
+		return o.get("toolCallId", "toolUse", "toolResult", "functionCall", "functionResponse", "function_call", "function_response") != nil &&
+			o.get("content") == nil || isPlainText(o)
+	case "function":
+		return o.get("function") != nil
+	case "message", "human", "ai", "system", "tool", "HumanMessage", "AIMessage", "SystemMessage", "ToolMessage":
+		return false
+	default:
+		return !isResponsesItem(t) && !isBody(o)
+	}
+}
+
+// isPlainText says that an object is nothing but {"text": "..."}: a Bedrock or Gemini part.
+func isPlainText(o object) bool { return len(o) == 1 && o[0].name == "text" }
+
+// isBody says that an object wraps messages rather than being one.
+func isBody(o object) bool {
+	return o.get("messages", "contents", "choices", "candidates", "generations") != nil
+}
+
+// messagesOfObject reads one message, or the messages of a request or response body.
+func messagesOfObject(o object, depth int) []Message {
+	if depth > maxNesting {
+		return nil
+	}
+	if kwargs := o.object("kwargs"); kwargs != nil && o.has("lc") {
+		return constructed(o, kwargs, depth)
+	}
+	if typ := o.str("type"); isResponsesItem(typ) {
+		return responsesItem(o, typ, depth)
+	}
+	if ms, ok := bodyMessages(o, depth); ok {
+		return ms
+	}
+	if isBarePart(o) {
+		return []Message{{Parts: partsOfObject(o, depth+1)}}
+	}
+	return oneMessage(o, foldRole(o.str("role", "type", "author", "message_type")), depth)
+}
+
+// constructed reads LangChain's serialised constructors: the class is the last word of the id path, the fields are in kwargs.
+func constructed(o, kwargs object, depth int) []Message {
+	class := ""
+	for e := range elements(o.get("id")) {
+		class, _ = unquote(e)
+	}
+	if class == "ChatMessage" || class == "" {
+		class = kwargs.str("role", "type")
+	}
+	if inner := kwargs.get("messages", "message"); inner != nil {
+		return messagesIn(inner, depth+1)
+	}
+	return oneMessage(kwargs, foldRole(class), depth)
+}
+
+// bodyMessages reads a request or response body, and says whether the object is one.
+func bodyMessages(o object, depth int) ([]Message, bool) {
+	if o.get("role", "parts") != nil && o.get("messages") == nil {
+		return nil, false
+	}
+	switch {
+	case o.get("choices", "candidates", "generations") != nil:
+		return answerMessages(o, depth), true
+	case o.get("messages", "contents") != nil:
+		return append(systemOf(o, depth), messagesIn(o.get("messages", "contents"), depth+1)...), true
+	case o.get("message") != nil && o.get("content") == nil:
+		return messagesIn(o.get("message"), depth+1), true
+	case o.get("update", "outputs") != nil && o.get("content", "type") == nil:
+		return messagesIn(o.get("update", "outputs"), depth+1), true
+	case o.get("content") == nil && isAnyOf(o.str("type"), "", "response"):
+		return inputOutput(o, depth)
+	}
+	return nil, false
+}
+
+// inputOutput reads the bodies that hold their messages under input, output or prompt: OpenAI Responses, Bedrock answers, completions.
+func inputOutput(o object, depth int) ([]Message, bool) {
+	if in := o.get("input"); in != nil && o.get("name", "toolUseId", "toolName") == nil {
+		return append(systemOf(o, depth), withRole(messagesIn(in, depth+1), "user")...), true
+	}
+	if out := o.get("output"); out != nil {
+		return withRole(messagesIn(out, depth+1), "assistant"), true
+	}
+	if p := o.get("prompt"); p != nil {
+		return append(systemOf(o, depth), withRole(messagesIn(p, depth+1), "user")...), true
+	}
+	if s := systemOf(o, depth); s != nil && o.get("text", "name") == nil {
+		return s, true
+	}
+	return nil, false
+}
+
+// answerMessages reads response bodies that list alternatives: only the first is what the agent saw.
+func answerMessages(o object, depth int) []Message {
+	list := o.get("choices", "candidates", "generations")
+	for kindOf(list) == '[' {
+		first := firstElement(list)
+		if kindOf(first) != '[' {
+			list = first
+			break
+		}
+		list = first
+	}
+	c := readObject(list)
+	inner := c.get("message", "delta", "content", "text")
+	if kindOf(inner) == '{' && readObject(inner).get("parts") != nil {
+		return withRole(messagesIn(inner, depth+1), "assistant")
+	}
+	return withRole(messagesIn(inner, depth+1), "assistant")
+}
+
+func firstElement(raw []byte) []byte {
+	for e := range elements(raw) {
+		return e
+	}
+	return nil
+}
+
+// systemOf reads instructions that stand beside the messages of a body.
+func systemOf(o object, depth int) []Message {
+	raw := o.get("system", "instructions", "systemInstruction", "system_instruction")
+	if raw == nil {
+		if cfg := o.object("config"); cfg != nil {
+			raw = cfg.get("systemInstruction", "system_instruction")
+		}
+	}
+	var parts []Part
+	for _, m := range messagesIn(raw, depth+1) {
+		parts = append(parts, m.Parts...)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []Message{{Role: "system", Parts: parts}}
+}
+
+// withRole gives messages that state no role the one that their place implies.
+func withRole(ms []Message, role string) []Message {
+	for i := range ms {
+		if ms[i].Role == "" && roleOfParts(ms[i].Parts) == "" {
+			ms[i].Role = role
+		}
+	}
+	return ms
+}
+
+// isResponsesItem says whether the type is that of an item of OpenAI's Responses API, which is a message of its own.
+func isResponsesItem(typ string) bool {
+	switch typ {
+	case "function_call", "function_call_output", "function_call_result", "custom_tool_call", "custom_tool_call_output":
+		return true
+	}
+	return strings.HasSuffix(typ, "_call") && typ != "tool_call" && typ != "server_tool_call"
+}
+
+func responsesItem(o object, typ string, depth int) []Message {
+	switch typ {
+	case "function_call", "custom_tool_call":
+		return []Message{{Role: "assistant", Parts: []Part{callPart(o)}}}
+	case "function_call_output", "function_call_result", "custom_tool_call_output":
+		return []Message{{Role: "tool", Parts: []Part{resultPart(o, depth)}}}
+	default: // web_search_call and its kin: the provider runs them
+		return []Message{{Role: "assistant", Parts: []Part{otherPart(o, typ)}}}
+	}
+}
+
+// oneMessage reads an object that is a message.
+func oneMessage(o object, role string, depth int) []Message {
+	m := Message{Role: role}
+	id := callID(o.str("tool_call_id", "toolCallId", "toolUseId"))
+	content := o.get("content", "parts", "content_blocks", "text", "data")
+	switch {
+	case (role == "tool" || id != "") && !hasResultParts(content, depth):
+		m.Parts = []Part{resultPart(o, depth)}
+	default:
+		m.Parts = append(reasoningOf(o), contentParts(content, depth+1)...)
+	}
+	m.Parts = append(m.Parts, requestedCalls(o, m.Parts)...)
+	if len(m.Parts) == 0 && o.get("role") == nil && role == "" {
+		return nil
+	}
+	return []Message{m}
+}
+
+// hasResultParts says that a tool message holds typed parts which state their results themselves.
+func hasResultParts(content []byte, depth int) bool {
+	return kindOf(content) == '[' && slices.ContainsFunc(contentParts(content, depth+1), func(p Part) bool {
+		return p.Kind == PartToolResult || p.Kind == PartToolCall
+	})
+}
+
+// reasoningOf reads the reasoning that some providers put beside the content.
+func reasoningOf(o object) []Part {
+	if s := o.str("reasoning_content", "reasoning"); s != "" {
+		return []Part{{Kind: PartReasoning, Text: s}}
+	}
+	return nil
+}
+
+// requestedCalls reads the calls that stand beside the content. The same calls are often in several places (content blocks, tool_calls,
+// additional_kwargs): the first place that has any is the one that counts.
+func requestedCalls(o object, have []Part) []Part {
+	if slices.ContainsFunc(have, func(p Part) bool { return p.Kind == PartToolCall }) {
+		return nil
+	}
+	calls := callList(o.get("tool_calls", "toolCalls", "tool_requests"))
+	if len(calls) == 0 {
+		calls = callList(o.object("additional_kwargs").get("tool_calls"))
+	}
+	if f := o.object("function_call"); len(calls) == 0 && f.str("name") != "" {
+		calls = []Part{callPart(f)}
+	}
+	return append(calls, callList(o.get("invalid_tool_calls"))...)
+}
+
+func callList(raw []byte) []Part {
+	if s, ok := unquote(raw); ok {
+		raw = []byte(s)
+	}
+	var out []Part
+	for e := range elements(raw) {
+		if p := callPart(readObject(e)); p.Name != "" || p.ID != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// foldRole maps every spelling of a role to user, assistant, system or tool; "" when the word says nothing.
+func foldRole(role string) string {
+	switch strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(role), "chunk"), "message") {
+	case "user", "human", "customer":
+		return "user"
+	case "assistant", "ai", "model", "tool-call", "bot":
+		return "assistant"
+	case "system", "developer":
+		return "system"
+	case "tool", "function", "tool-response", "tool_result", "ipython":
+		return "tool"
+	}
+	return ""
+}
+
+// roleOfParts is the role that only such parts can have.
+func roleOfParts(parts []Part) string {
+	calls, results := 0, 0
+	for _, p := range parts {
+		switch p.Kind {
+		case PartToolCall:
+			calls++
+		case PartToolResult:
+			results++
+		}
+	}
+	switch {
+	case calls > 0 && results == 0:
+		return "assistant"
+	case results > 0 && results == len(parts):
+		return "tool"
+	}
+	return ""
+}
+
+// settleRoles corrects roles by what the messages hold: results that came as user, calls that came as tool, and unknown roles by place.
+func settleRoles(ms []Message) []Message {
+	for i := range ms {
+		m := &ms[i]
+		if r := roleOfParts(m.Parts); r != "" && (m.Role == "" || m.Role == "tool" || r == "tool") {
+			m.Role = r
+		}
+		if m.Role == "" && i > 0 {
+			m.Role = roleAfter(ms[i-1].Role)
+		}
+	}
+	return ms
+}
+
+func roleAfter(prev string) string {
+	switch prev {
+	case "user", "tool":
+		return "assistant"
+	case "assistant", "system":
+		return "user"
+	}
+	return ""
+}
+
+// textOf joins the text parts of messages: system instructions, a final answer.
+func textOf(ms []Message) string {
+	var b strings.Builder
+	for _, m := range ms {
+		for _, p := range m.Parts {
+			if p.Kind != PartText || p.Text == "" {
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+func isAnyOf(s string, words ...string) bool { return slices.Contains(words, s) }
+
+// isJSON says that a text begins like a JSON array or object.
+func isJSON(text string) bool {
+	k := kindOf(bytes.TrimSpace([]byte(text[:min(len(text), 64)])))
+	return k == '{' || k == '['
+}
