@@ -107,16 +107,12 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, f field) {
 }
 
 func (d *decoder) unknown(kv entry, t reflect.Type, f field) {
-	advice := ""
-	if home := homes(reflect.TypeFor[Config](), "", kv.name); len(home) > 0 && !near(kv.name, t) {
+	advice := advise(kv.name, keys(t))
+	if home := homes(reflect.TypeFor[Config](), "", kv.name); len(home) > 0 && Nearest(kv.name, keys(t)) == "" {
 		advice = "`" + kv.name + "` belongs under `" + home[0] + "`"
-	} else {
-		advice = advise(kv.name, keys(t))
 	}
 	d.report(join(f.key, kv.name), kv.at, "unknown key `"+oneLine(kv.name)+"`", advice)
 }
-
-func near(name string, t reflect.Type) bool { return strings.HasPrefix(advise(name, keys(t)), "did") }
 
 // keys lists the keys that a struct takes, in its order.
 func keys(t reflect.Type) []string {

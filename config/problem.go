@@ -54,18 +54,23 @@ func (ps Problems) sorted() Problems {
 	return ps
 }
 
-// advise proposes the nearest of the allowed words, or lists them all where none is near.
-func advise(word string, allowed []string) string {
-	best, least := "", len(word)/3+2
-	for _, a := range slices.Sorted(slices.Values(allowed)) {
+// Nearest returns the one of among that word was most likely meant to be, or "" where none is near.
+func Nearest(word string, among []string) string {
+	best, least := "", len(word)/3+1
+	for _, a := range slices.Sorted(slices.Values(among)) {
 		if d := distance(strings.ToLower(word), a); d < least {
 			best, least = a, d
 		}
 	}
-	switch {
-	case best != "":
+	return best
+}
+
+// advise proposes the nearest of the allowed words, or lists them all where none is near.
+func advise(word string, allowed []string) string {
+	if best := Nearest(word, allowed); best != "" {
 		return "did you mean `" + best + "`?"
-	case len(allowed) == 0:
+	}
+	if len(allowed) == 0 {
 		return ""
 	}
 	return "allowed here: " + strings.Join(allowed, ", ")

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/config"
+)
+
+func configCommand(a *app) *cobra.Command {
+	cmd := group("config", "write, check and describe pawl.yaml", configInit(a), configCheck(a), configSchema(a))
+	cmd.Long = "Without a file the defaults apply: everything listens on loopback and nothing leaves the machine.\n" +
+		"Secrets are written as ${env:NAME} or ${file:PATH} and never printed."
+	return cmd
+}
+
+func configInit(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "write a pawl.yaml in which every key is explained",
+		Long: "Writes pawl.yaml, or the file that -c names. Every section stands commented out with its defaults or an example,\n" +
+			"so the new file changes nothing until you edit it. A file that is there is kept, unless --force is given.",
+		Example: "  pawl config init\n  pawl config init -c deploy/pawl.yaml",
+		RunE: func(*cobra.Command, []string) error {
+			if err := writeExample(a.file(), force); err != nil {
+				return err
+			}
+			if a.json {
+				return a.printJSON(struct {
+					File string `json:"file"`
+				}{a.file()})
+			}
+			_, err := fmt.Fprintf(a.stdout, "wrote %s\n", a.file())
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file")
+	return cmd
+}
+
+func writeExample(name string, force bool) error {
+	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(name, mode, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return usageError(fmt.Errorf("%s is there already", name), "--force overwrites it; -c FILE writes another")
+	}
+	if err != nil {
+		return usageError(err, "")
+	}
+	_, err = f.Write(config.Example())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+func configCheck(a *app) *cobra.Command {
+	var offline bool
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "check pawl.yaml and print the effective values",
+		Long: "Prints every value as it takes effect, with the defaults filled in and secrets hidden, and exits 0. If the file has\n" +
+			"mistakes all of them are printed, each with its line and what was probably meant, and the exit code is 2.\n" +
+			"With --json a good file is one object, and each mistake is one object a line.",
+		Example: "  pawl config check\n  pawl config check -c deploy/pawl.yaml --offline    # in CI, where the secrets are not set",
+		RunE: func(*cobra.Command, []string) error {
+			load := a.loadConfig
+			if offline {
+				load = a.loadOffline
+			}
+			cfg, err := load()
+			if err != nil {
+				return a.reportProblems(err)
+			}
+			return a.printConfig(cfg)
+		},
+	}
+	cmd.Flags().BoolVar(&offline, "offline", false, "do not ask for the secrets, check only how they are written")
+	return cmd
+}
+
+// reportProblems prints the mistakes as JSON where that was asked for, and leaves the text to the exit.
+func (a *app) reportProblems(err error) error {
+	ps, ok := errors.AsType[config.Problems](err)
+	if !ok || !a.json {
+		return err
+	}
+	for _, p := range ps {
+		if err := a.printJSON(p); err != nil {
+			return err
+		}
+	}
+	return &exitError{code: exitUsage}
+}
+
+func (a *app) printConfig(cfg config.Config) error {
+	if a.json {
+		text, err := cfg.JSON()
+		if err != nil {
+			return err
+		}
+		return a.printJSON(json.RawMessage(text))
+	}
+	text, err := cfg.YAML()
+	if err != nil {
+		return err
+	}
+	source := a.file()
+	if _, err := os.Stat(source); err != nil {
+		source = "the defaults, without a file"
+	}
+	_, err = fmt.Fprintf(a.stdout, "# %s: good; these values take effect\n%s", source, text)
+	return err
+}
+
+func configSchema(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "print the JSON Schema of pawl.yaml",
+		Long: "Prints a JSON Schema (draft 2020-12) that describes every key. Editors with a YAML language server use it when the\n" +
+			"first line of pawl.yaml is: # yaml-language-server: $schema=pawl.schema.json",
+		Example: "  pawl config schema > pawl.schema.json",
+		RunE: func(*cobra.Command, []string) error {
+			text, err := config.Schema()
+			if err != nil {
+				return fmt.Errorf("describing pawl.yaml: %w", err)
+			}
+			if a.json {
+				return a.printJSON(json.RawMessage(text))
+			}
+			_, err = a.stdout.Write(text)
+			return err
+		},
+	}
+}

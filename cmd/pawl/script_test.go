@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts in test/script run pawl as a process of its own: the test binary stands in its place on the path.
+// Beside testscript's own commands they have:
+//
+//	exits N PROGRAM [ARG...]            run it; the exit code must be N
+//	waitfor FILE PATTERN [VAR...]       wait until the file holds the pattern; its groups become the variables
+//	httpget [-N] URL                    print the body; the status must be N (200)
+//	httppost [-N] URL TYPE FILE         post the file as this content type; the status must be N (200)
+//
+// To start a program in the background and read what it prints while it runs, let a shell put that into files and
+// hand the process over:
+//
+//	! exec sh -c 'exec pawl serve >out 2>err' &serve&
+//	waitfor out 'http://(\S+)' ADDR
+//	kill -KILL serve                    kill -9; kill -INT asks for an orderly end, to be awaited without the !
+//	wait serve
+//
+// $ECHO is a server that answers a GET with 204 at /empty and "pong" elsewhere, and a POST with type and body.
+func TestScripts(t *testing.T) {
+	echo := httptest.NewServer(http.HandlerFunc(serveEcho))
+	t.Cleanup(echo.Close)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../test/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("PAWL_UPDATE_SCRIPTS") != "",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("ECHO", echo.URL)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
+			"waitfor":  waitFor,
+			"httpget":  httpGet,
+			"httppost": httpPost,
+		},
+	})
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pawl": main})
+}
+
+func serveEcho(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/empty":
+		w.WriteHeader(http.StatusNoContent)
+	case r.Method == http.MethodPost:
+		fmt.Fprintf(w, "%s: ", r.Header.Get("Content-Type"))
+		_, _ = io.Copy(w, r.Body)
+	default:
+		fmt.Fprintln(w, "pong")
+	}
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits N PROGRAM [ARG...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		failed, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = failed.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, not %d", got, want)
+	}
+}
+
+// patience bounds a wait for something that comes as soon as it can; it is no measure of speed.
+const patience = 60 * time.Second
+
+func waitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: waitfor FILE PATTERN [VAR...]")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	if pattern.NumSubexp() < len(args)-2 {
+		ts.Fatalf("%q has fewer groups than there are variables", args[1])
+	}
+	m := pollFile(ts, args[0], pattern)
+	for i, name := range args[2:] {
+		ts.Setenv(name, m[i+1])
+	}
+}
+
+func pollFile(ts *testscript.TestScript, name string, pattern *regexp.Regexp) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		text, err := os.ReadFile(ts.MkAbs(name))
+		if m := pattern.FindStringSubmatch(string(text)); m != nil {
+			return m
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ts.Fatalf("%s never held %q (%v); it holds:\n%s", name, pattern, err, text)
+		}
+	}
+}
+
+func httpGet(ts *testscript.TestScript, neg bool, args []string) {
+	status, args := wantStatus(ts, args)
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: httpget [-STATUS] URL")
+	}
+	exchange(ts, status, http.MethodGet, args[0], "", nil)
+}
+
+func httpPost(ts *testscript.TestScript, neg bool, args []string) {
+	status, args := wantStatus(ts, args)
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: httppost [-STATUS] URL TYPE FILE")
+	}
+	exchange(ts, status, http.MethodPost, args[0], args[1], []byte(ts.ReadFile(args[2])))
+}
+
+func wantStatus(ts *testscript.TestScript, args []string) (int, []string) {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+		return http.StatusOK, args
+	}
+	status, err := strconv.Atoi(args[0][1:])
+	ts.Check(err)
+	return status, args[1:]
+}
+
+func exchange(ts *testscript.TestScript, status int, method, url, contentType string, body []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	ts.Check(err)
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer resp.Body.Close()
+	_, err = io.Copy(ts.Stdout(), resp.Body)
+	ts.Check(err)
+	if resp.StatusCode != status {
+		ts.Fatalf("%s %s: status %d, not %d", method, url, resp.StatusCode, status)
+	}
+}
+
+// TestCommandsExplainThemselves: each command has a line for the list and an example, and takes -c and --json.
+func TestCommandsExplainThemselves(t *testing.T) {
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}
+	for _, cmd := range newRoot(a).Commands() {
+		if cmd.Name() == "completion" || cmd.Name() == "help" {
+			continue
+		}
+		leaves := append(cmd.Commands(), cmd)
+		for _, c := range leaves {
+			if c.Short == "" || c.InheritedFlags().Lookup("json") == nil || c.InheritedFlags().Lookup("config") == nil {
+				t.Errorf("%s: no short help, --json or -c", c.CommandPath())
+			}
+			if c.Example == "" && !c.HasSubCommands() {
+				t.Errorf("%s: no example", c.CommandPath())
+			}
+		}
+	}
+}
+
+// TestExitCodes: an error that names no code is not decided; an interruption says so in one word.
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+		text string
+	}{
+		{nil, exitGood, ""},
+		{errFinding, exitFinding, ""},
+		{usageError(fmt.Errorf("no set"), "pawl help"), exitUsage, "pawl: no set\ntry: pawl help\n"},
+		{fmt.Errorf("a:\nb: %w", io.EOF), exitUndecided, "pawl: a: b: EOF\n"},
+		{fmt.Errorf("reading: %w", context.Canceled), exitUndecided, "pawl: interrupted\n"},
+		{fmt.Errorf("outer: %w", usageError(io.EOF, "x")), exitUsage, "pawl: outer: EOF\ntry: x\n"},
+	} {
+		var out bytes.Buffer
+		if code := exitWith(&out, c.err); code != c.code || out.String() != c.text {
+			t.Errorf("%v: code %d, %q", c.err, code, out.String())
+		}
+	}
+}
