@@ -98,25 +98,12 @@ func (s *QueueSource) setDefaults() { s.Signal, s.Encoding = SignalTraces, Encod
 
 // Ingest says what the receivers take.
 type Ingest struct {
-	Drop      Drop      `yaml:"drop" doc:"removed before the stream, counted"`
-	Mask      Mask      `yaml:"mask" doc:"values replaced before the stream"`
+	Drop      []KeyGlob `yaml:"drop" doc:"attributes of these keys are removed before anything is stored"`
+	Mask      []Mask    `yaml:"mask" doc:"values of attributes of these keys, or what a /regular expression/ finds in any string, become [masked]"`
 	Limits    Limits    `yaml:"limits" doc:"sizes of a request"`
 	Tokens    []Secret  `yaml:"tokens" doc:"bearer tokens, one of which an exporter must send; none = not asked for"`
 	TLS       ServerTLS `yaml:"tls" doc:"TLS of both receivers"`
 	Anonymous bool      `yaml:"anonymous" doc:"let receivers listen off loopback without token or client certificate"`
-}
-
-// Drop names what is removed at the receiver.
-type Drop struct {
-	Services   []Glob `yaml:"services" doc:"all spans of these services (service.name)"`
-	Spans      []Glob `yaml:"spans" doc:"spans of these names"`
-	Attributes []Glob `yaml:"attributes" doc:"attributes of these keys"`
-}
-
-// Mask names what keeps its place and loses its value at the receiver.
-type Mask struct {
-	Attributes []Glob           `yaml:"attributes" doc:"values of attributes of these keys"`
-	Patterns   []*regexp.Regexp `yaml:"patterns" doc:"what these expressions find in any string"`
 }
 
 // Limits bounds one OTLP request, in bytes.
@@ -268,28 +255,25 @@ type Watch struct {
 	Models  []Glob `yaml:"models" doc:"files that name the model"`
 }
 
-// Rules holds the parameters of the rules.
+// Rules holds the parameters of the rules; a rule's key and its parameters' keys are the rule's own.
 type Rules struct {
-	Loop            LoopRule    `yaml:"loop" doc:"the same call again and again"`
+	Loop            LoopRule    `yaml:"loop" doc:"the same call, or a cycle of calls, again and again"`
 	CostSpike       CostRule    `yaml:"cost_spike" doc:"far more tokens than the route's median"`
 	ContextOverflow ContextRule `yaml:"context_overflow" doc:"share of the model's window"`
-	SilentTimeout   TimeoutRule `yaml:"silent_timeout" doc:"a call that never answers"`
-	LatencySpike    LatencyRule `yaml:"latency_spike" doc:"far slower than the route's median"`
 }
 
-// LoopRule counts equal tool calls.
+// LoopRule counts repetitions of the same tool call or cycle of calls.
 type LoopRule struct {
-	Warn    int `yaml:"warn" min:"2" doc:"equal calls with equal results that are a warning"`
-	Match   int `yaml:"match" min:"2" doc:"equal calls with equal results that are blocking"`
-	Polling int `yaml:"polling" min:"2" doc:"equal calls with changing results that are a warning"`
-	Stall   int `yaml:"stall" min:"2" doc:"calls without a new tool or result that are a stall"`
+	Warn      int `yaml:"warn" min:"2" doc:"repetitions with equal results that are a warning"`
+	Match     int `yaml:"match" min:"2" doc:"repetitions with equal results that are blocking"`
+	Poll      int `yaml:"poll" min:"2" doc:"repetitions with changing results that are a warning"`
+	MaxPeriod int `yaml:"max_period" min:"1" max:"16" doc:"longest cycle looked for, in calls"`
 }
 
 // CostRule compares a run's tokens with the median of its route.
 type CostRule struct {
-	Factor    float64 `yaml:"factor" min:"1" doc:"times the median"`
-	MinRuns   int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
-	MinTokens int     `yaml:"min_tokens" min:"0" doc:"tokens above the median that a spike has at least"`
+	Factor  float64 `yaml:"factor" min:"1" doc:"times the median"`
+	MinRuns int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
 }
 
 // ContextRule compares input tokens with the model's window; shares from 0 to 1.
@@ -298,21 +282,10 @@ type ContextRule struct {
 	Match float64 `yaml:"match" min:"0" max:"1" doc:"share of the window that is blocking"`
 }
 
-// TimeoutRule bounds how long a call may stay silent.
-type TimeoutRule struct {
-	After Duration `yaml:"after" doc:"silence without a child span"`
-}
-
-// LatencyRule compares a run's duration with the median of its route.
-type LatencyRule struct {
-	Factor  float64 `yaml:"factor" min:"1" doc:"times the median"`
-	MinRuns int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
-}
-
 // Redact adds to and takes from the built-in redaction.
 type Redact struct {
-	Patterns []RedactPattern  `yaml:"patterns" doc:"further values to remove"`
-	Keep     []*regexp.Regexp `yaml:"keep" doc:"values that match as a whole are not personal data; secrets are removed all the same"`
+	Patterns []RedactPattern `yaml:"patterns" doc:"further values to remove"`
+	Keep     []string        `yaml:"keep" doc:"exact values that stay as they are: tool names, public addresses"`
 }
 
 // RedactPattern finds values of one kind; Name stands in their pseudonyms.

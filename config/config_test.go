@@ -311,6 +311,17 @@ func asJSON(t *testing.T, text []byte) any {
 	return v
 }
 
+func TestOverrides(t *testing.T) {
+	if over := Default().Rules.Overrides(); len(over) != 0 {
+		t.Errorf("the defaults override %v", over)
+	}
+	cfg, err := Parse("pawl.yaml", []byte("rules: {loop: {match: 7, warn: 3}, cost_spike: {factor: 2}}"))
+	want := map[string]map[string]any{"loop": {"match": 7}, "cost_spike": {"factor": 2.0}}
+	if got := cfg.Rules.Overrides(); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 // TestEveryFieldIsDescribed keeps the tags complete: without a key or a description a field cannot be found.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	var walk func(reflect.Type)

@@ -39,10 +39,8 @@ func defaultAssemble() Assemble {
 
 func defaultRules() Rules {
 	return Rules{
-		Loop:            LoopRule{Warn: 3, Match: 5, Polling: 10, Stall: 5},
-		CostSpike:       CostRule{Factor: 1.5, MinRuns: 20, MinTokens: 1000},
+		Loop:            LoopRule{Warn: 3, Match: 5, Poll: 10, MaxPeriod: 4},
+		CostSpike:       CostRule{Factor: 1.5, MinRuns: 20},
 		ContextOverflow: ContextRule{Warn: 0.85, Match: 0.95},
-		SilentTimeout:   TimeoutRule{After: Duration(time.Minute)},
-		LatencySpike:    LatencyRule{Factor: 1.5, MinRuns: 20},
 	}
 }

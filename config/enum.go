@@ -94,19 +94,18 @@ const (
 // Values lists the answers.
 func (Exec) Values() []string { return []string{"never", "conditional", "always", "unknown"} }
 
-// Severity is how much a finding matters; off silences its label.
+// Severity is how much a finding matters.
 type Severity string
 
 // The severities.
 const (
-	SeverityOff      Severity = "off"
 	SeverityInfo     Severity = "info"
 	SeverityWarning  Severity = "warning"
 	SeverityBlocking Severity = "blocking"
 )
 
 // Values lists the severities.
-func (Severity) Values() []string { return []string{"off", "info", "warning", "blocking"} }
+func (Severity) Values() []string { return []string{"info", "warning", "blocking"} }
 
 // Label is a failure category.
 type Label string

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -123,6 +124,35 @@ func (g *Glob) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a pattern: a [ without its ], or a \\ at the end", text)
 	}
 	*g = Glob(text)
+	return nil
+}
+
+// KeyGlob is a pattern of attribute keys: * is any run of characters, ? any one.
+type KeyGlob string
+
+// UnmarshalText refuses the empty pattern and expressions, which only a Mask takes.
+func (g *KeyGlob) UnmarshalText(text []byte) error {
+	if len(text) == 0 || text[0] == '/' {
+		return fmt.Errorf("%q is not a pattern of attribute keys such as http.request.header.*", text)
+	}
+	*g = KeyGlob(text)
+	return nil
+}
+
+// Mask is a pattern of attribute keys as in KeyGlob or, between slashes, a regular expression.
+type Mask string
+
+// UnmarshalText checks the expression.
+func (m *Mask) UnmarshalText(text []byte) error {
+	inner, ok := strings.CutPrefix(string(text), "/")
+	if ok && len(inner) > 1 && strings.HasSuffix(inner, "/") {
+		if _, err := regexp.Compile(strings.TrimSuffix(inner, "/")); err != nil {
+			return err
+		}
+	} else if ok || len(text) == 0 {
+		return fmt.Errorf("%q is neither a pattern such as enduser.* nor an expression such as /sk-[a-z0-9]+/", text)
+	}
+	*m = Mask(text)
 	return nil
 }
 
