@@ -61,6 +61,7 @@ type Facts struct {
 	System         string    // system instructions, when apart from Input
 	Output         []Message // the answer; also final output on agent spans
 	Offered        *ToolSet  // nil: not stated. An empty set: stated as none
+	OfferedText    string    // the definitions as one JSON text, when Offered is nil: the builder parses each distinct text of a trace once
 
 	// Tool executions.
 	ToolName  string

@@ -40,6 +40,14 @@ type Trajectory struct {
 	Spans      int // spans that the trace holds, of any kind
 	Complete   Completeness
 	RootError  *Error // error status on the root, or on the last agent span
+
+	agentic bool // some span or record speaks of an agent, though no fact of it could be read
+}
+
+// IsAgent says whether the trace has anything to do with an agent: a model call, a tool call, an agent, or spans and records of a dialect
+// that is known to be one of agents but is not read yet.
+func (t *Trajectory) IsAgent() bool {
+	return t.agentic || len(t.ModelCalls)+len(t.ToolCalls)+len(t.Agents)+len(t.Handoffs) > 0
 }
 
 // Completeness tells what may be missing from a trace as a whole.
@@ -171,6 +179,7 @@ type ToolCall struct {
 	Model         int // index of the requesting ModelCall, -1 when none
 	Requested     bool
 	Executed      bool // a span of its execution exists
+	Recalled      bool // known only from the history that the trace began with: an earlier trace of the same turn made the call
 	Arguments     Value
 	Result        Value
 	HasResult     bool // a result was recorded, on the span or in a later input

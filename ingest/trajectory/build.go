@@ -1,0 +1,159 @@
+package trajectory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Build turns a trace into its normal form. It never fails: what cannot be read is a Gap. The order of the trace's spans does not matter.
+func Build(tr Trace) *Trajectory {
+	b := &builder{trace: tr, out: &Trajectory{TraceID: tr.ID}, toolSets: map[string]*ToolSet{}}
+	b.grow()
+	b.readSpans()
+	b.nameAgents()
+	b.mergeModels()
+	b.mergeTools()
+	b.modelCalls()
+	b.histories()
+	b.toolCalls()
+	b.outcomes()
+	b.handoffs()
+	b.identity()
+	b.ending()
+	b.steps()
+	b.gaps()
+	return b.out
+}
+
+// builder holds one trace while it is turned into a trajectory. Its methods run once each, in the order of Build.
+type builder struct {
+	trace Trace
+	out   *Trajectory
+	nodes []*node // all spans in order: parents before their children, then by time
+	root  *node   // the span without a parent, nil when none came
+
+	toolSets map[string]*ToolSet // by the text of the definitions, and by digest
+	calls    []*call             // the model calls, as out.ModelCalls
+	tools    []*node             // the tool executions that count, in order
+	asked    []*asked            // the calls that models asked for, in order
+	foreign  []string            // dialects seen that are not read yet
+}
+
+// node is one span in its tree, with what it states.
+type node struct {
+	span     *Span
+	parent   *node
+	children []*node
+	start    time.Time // the span's, moved to where its parent's clock has it
+	end      time.Time // zero when it never ended
+	shift    time.Duration
+
+	dialect *Dialect // the one that won the span, nil when none did
+	foreign string   // the dialect by whose marks the span speaks, when it is not read yet
+	facts   Facts
+	err     *Error // what the span itself says went wrong
+	folded  *node  // the node that this one describes once more, nil when it stands for itself
+
+	agent     *node // the nearest agent span, itself included
+	agentName string
+}
+
+// readSpans lets the dialects read every span.
+func (b *builder) readSpans() {
+	table := slices.Clone(dialects)
+	slices.SortFunc(table, func(a, b *Dialect) int { return cmp.Compare(a.Rank, b.Rank) })
+	used := map[string]bool{}
+	for _, n := range b.nodes {
+		n.read(table)
+		if n.facts.Offered == nil && n.facts.OfferedText != "" {
+			n.facts.Offered = b.toolSet(n.facts.OfferedText)
+		}
+		n.facts.Offered = b.shared(n.facts.Offered)
+		n.err = n.ownError()
+		if n.dialect != nil && n.facts.Role != RoleNone && !used[n.dialect.Name] {
+			used[n.dialect.Name] = true
+			b.out.Dialects = append(b.out.Dialects, n.dialect.Name)
+		}
+		if n.foreign = foreignDialect(n.span); n.foreign != "" && !slices.Contains(b.foreign, n.foreign) {
+			b.foreign = append(b.foreign, n.foreign)
+		}
+	}
+	slices.Sort(b.out.Dialects)
+	slices.Sort(b.foreign)
+	b.out.agentic = len(b.foreign) > 0 || len(used) > 0 || b.hasContentLogs()
+	b.dropPending()
+}
+
+// strongScore is the least score of a span that surely speaks a dialect.
+const strongScore = 10
+
+// read lets the dialect that scores highest read the span. A second vocabulary that is as surely there fills in what the first left open.
+func (n *node) read(table []*Dialect) {
+	best := 0
+	var others []*Dialect
+	for _, d := range table {
+		score := d.Score(n.span)
+		switch {
+		case score > best:
+			if n.dialect != nil && best >= strongScore {
+				others = append(others, n.dialect)
+			}
+			best, n.dialect = score, d
+		case score >= strongScore:
+			others = append(others, d)
+		}
+	}
+	if n.dialect == nil {
+		n.facts.Arguments.Parsed, n.facts.Result.Parsed = ParsedAbsent, ParsedAbsent
+		return
+	}
+	n.facts = n.dialect.Read(n.span)
+	for _, d := range others {
+		if n.facts.thin() {
+			fill(&n.facts, d.Read(n.span))
+		}
+	}
+}
+
+// thin says whether a span of an interesting role left something open that another vocabulary on it may state.
+func (f *Facts) thin() bool {
+	switch f.Role {
+	case RoleModel:
+		return f.Input.Empty() || len(f.Output) == 0 || f.Usage.Input == nil || f.ModelRequested == "" || f.FinishRaw == ""
+	case RoleTool:
+		return f.ToolName == "" || f.CallID == "" || absent(f.Arguments) || !f.HasResult
+	case RoleAgent:
+		return f.Agent == "" || f.Input.Empty() && f.UserText == "" || len(f.Output) == 0 && f.Reply == ""
+	}
+	return f.Role == RoleNone
+}
+
+func absent(v Value) bool { return v.Parsed == ParsedAbsent || v.Parsed == "" }
+
+// toolSet parses each distinct text of definitions once.
+func (b *builder) toolSet(text string) *ToolSet {
+	if s, ok := b.toolSets[text]; ok {
+		return s
+	}
+	s := b.shared(ParseToolDefs(text))
+	b.toolSets[text] = s
+	return s
+}
+
+// shared makes equal sets one.
+func (b *builder) shared(s *ToolSet) *ToolSet {
+	if s == nil || s.Digest == "" {
+		return s
+	}
+	if have, ok := b.toolSets[s.Digest]; ok {
+		return have
+	}
+	b.toolSets[s.Digest] = s
+	return s
+}
+
+// hasContentLogs says whether a record of the trace carries content of a model call.
+func (b *builder) hasContentLogs() bool {
+	return slices.ContainsFunc(b.trace.Logs, func(l Log) bool { return isMessageEvent(l.Name) })
+}

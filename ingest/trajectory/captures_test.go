@@ -1,0 +1,238 @@
+package trajectory
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+const capturesDir = "../../../shared/data/captures"
+
+// runTruth is what really happened in a capture.
+type runTruth struct {
+	Outcome struct {
+		Turns []string `json:"turns"`
+	} `json:"outcome"`
+	ToolLog []struct {
+		Name    string          `json:"name"`
+		Args    json.RawMessage `json:"args"`
+		Result  json.RawMessage `json:"result"`
+		Error   string          `json:"error"`
+		Outcome string          `json:"outcome"`
+	} `json:"tool_log"`
+}
+
+// captured reads one scenario of one SDK.
+func captured(t testing.TB, sdk, scenario string) ([]Trace, runTruth) {
+	t.Helper()
+	dir := filepath.Join(capturesDir, sdk)
+	var tds []ptrace.Traces
+	for _, line := range gzLines(t, filepath.Join(dir, scenario+".otlp.jsonl.gz")) {
+		td, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(line)
+		if err != nil {
+			t.Fatalf("%s %s: %v", sdk, scenario, err)
+		}
+		tds = append(tds, td)
+	}
+	var lds []plog.Logs
+	for _, line := range gzLines(t, filepath.Join(dir, scenario+".logs.otlp.jsonl.gz")) {
+		ld, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(line)
+		if err != nil {
+			t.Fatalf("%s %s: %v", sdk, scenario, err)
+		}
+		lds = append(lds, ld)
+	}
+	var tr runTruth
+	data, err := os.ReadFile(filepath.Join(dir, scenario+".truth.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &tr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return FromOTLP(tds, lds), tr
+}
+
+func gzLines(t testing.TB, path string) [][]byte {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]byte
+	sc := bufio.NewScanner(z)
+	sc.Buffer(nil, 64<<20)
+	for sc.Scan() {
+		if len(sc.Bytes()) > 0 {
+			out = append(out, slices.Clone(sc.Bytes()))
+		}
+	}
+	if sc.Err() != nil {
+		t.Fatal(sc.Err())
+	}
+	return out
+}
+
+// tally counts, for one SDK, what of the truth the trajectories tell.
+type tally struct {
+	calls, found, args, results, outcomes, answers, answered, extra int
+	traces, models, gaps                                            int
+	misses                                                          []string
+}
+
+func (s *tally) missed(scenario, format string, args ...any) {
+	s.misses = append(s.misses, scenario+": "+fmt.Sprintf(format, args...))
+}
+
+// compare looks up every executed call of the truth, and the final answer, in the trajectories of the scenario.
+func (s *tally) compare(scenario string, trs []*Trajectory, tr runTruth) {
+	var calls []ToolCall
+	replies := map[string]bool{}
+	byID := map[string]bool{}
+	for _, t := range trs {
+		s.traces++
+		s.models += len(t.ModelCalls)
+		s.gaps += len(t.Gaps)
+		for _, c := range t.ToolCalls {
+			if c.ID != "" && byID[c.ID] {
+				calls = slices.DeleteFunc(calls, func(o ToolCall) bool { return o.ID == c.ID && !o.HasResult })
+				if slices.ContainsFunc(calls, func(o ToolCall) bool { return o.ID == c.ID }) {
+					continue
+				}
+			}
+			byID[c.ID] = true
+			calls = append(calls, c)
+		}
+		if t.Reply != nil {
+			replies[strings.TrimSpace(*t.Reply)] = true
+		}
+	}
+	for _, want := range tr.ToolLog {
+		s.calls++
+		args := canonical(string(want.Args))
+		i := slices.IndexFunc(calls, func(c ToolCall) bool { return c.Name == want.Name && string(c.Arguments.JSON) == string(args) })
+		if i < 0 {
+			i = slices.IndexFunc(calls, func(c ToolCall) bool { return c.Name == want.Name })
+		}
+		if i < 0 {
+			s.missed(scenario, "no call of %s", want.Name)
+			continue
+		}
+		c := calls[i]
+		calls = slices.Delete(calls, i, i+1)
+		s.found++
+		s.check(scenario, c, want.Name, string(args), want.Result, want.Error, want.Outcome)
+	}
+	s.extra += len(calls)
+	for _, c := range calls {
+		if len(tr.ToolLog) > 0 || c.Executed {
+			s.misses = append(s.misses, fmt.Sprintf("%s: extra %s %s (%s)", scenario, c.Name, c.Arguments.Raw, c.Outcome))
+		}
+	}
+	for _, turn := range tr.Outcome.Turns {
+		if turn == "" {
+			continue
+		}
+		s.answers++
+		if replies[strings.TrimSpace(turn)] {
+			s.answered++
+			continue
+		}
+		s.missed(scenario, "no reply %.40q", turn)
+	}
+}
+
+func (s *tally) check(scenario string, c ToolCall, name, args string, result json.RawMessage, failure, outcome string) {
+	if string(c.Arguments.JSON) == args {
+		s.args++
+	} else {
+		s.missed(scenario, "%s arguments %q, want %s", name, c.Arguments.Raw, args)
+	}
+	want := canonical(string(result))
+	text, _ := unquote(want)
+	switch {
+	case string(result) == "" || string(result) == "null":
+		if c.Error != nil && (failure == "" || strings.Contains(c.Error.Message, failure)) || c.Outcome == OutcomeUnknown {
+			s.results++
+		} else {
+			s.missed(scenario, "%s error %+v, want %q", name, c.Error, failure)
+		}
+	case string(c.Result.JSON) == string(want) || c.HasResult && c.Result.Raw == text:
+		s.results++
+	default:
+		s.missed(scenario, "%s result %.60q, want %.60s", name, c.Result.Raw, result)
+	}
+	failed := outcome != "ok"
+	got := c.Outcome == OutcomeError || c.Outcome == OutcomeTimeout
+	if failed == got {
+		s.outcomes++
+	} else {
+		s.missed(scenario, "%s outcome %s, want %s", name, c.Outcome, outcome)
+	}
+}
+
+// floors are what the reading of each SDK must at least reach, in percent of the executed calls (found, with arguments, with result, with
+// outcome) and of the answers.
+var floors = map[string][5]int{}
+
+func TestCaptures(t *testing.T) {
+	dirs, err := os.ReadDir(capturesDir)
+	if err != nil {
+		t.Skipf("no captures at %s", capturesDir)
+	}
+	t.Logf("%-34s %6s %6s | %5s %5s %5s %5s %5s %5s | %s", "sdk", "traces", "models", "calls", "found", "args", "reslt", "outc", "extra", "answers")
+	for _, d := range dirs {
+		if !d.IsDir() {
+			continue
+		}
+		s := &tally{}
+		for _, scenario := range scenarios(t, d.Name()) {
+			traces, tr := captured(t, d.Name(), scenario)
+			var trs []*Trajectory
+			for _, trace := range traces {
+				trs = append(trs, Build(trace))
+			}
+			s.compare(scenario, trs, tr)
+		}
+		t.Logf("%-34s %6d %6d | %5d %5d %5d %5d %5d %5d | %d/%d", d.Name(), s.traces, s.models, s.calls, s.found, s.args, s.results, s.outcomes, s.extra, s.answered, s.answers)
+		if only := os.Getenv("PAWL_CAPTURE"); only != "" && strings.HasPrefix(d.Name(), only) {
+			t.Log(strings.Join(s.misses, "\n"))
+		}
+		if floor, ok := floors[d.Name()]; ok {
+			for i, got := range []int{s.found * 100 / s.calls, s.args * 100 / s.calls, s.results * 100 / s.calls, s.outcomes * 100 / s.calls, s.answered * 100 / s.answers} {
+				if got < floor[i] {
+					t.Errorf("%s: measure %d is %d %%, was %d %%", d.Name(), i, got, floor[i])
+				}
+			}
+		}
+	}
+}
+
+func scenarios(t *testing.T, sdk string) []string {
+	files, err := filepath.Glob(filepath.Join(capturesDir, sdk, "*.truth.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, f := range files {
+		names[strings.TrimSuffix(filepath.Base(f), ".truth.json")] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}

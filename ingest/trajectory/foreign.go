@@ -1,0 +1,92 @@
+package trajectory
+
+import "strings"
+
+// foreign are the dialects that are known and not read yet, each by its strong marks: spans of theirs are never passed over in silence.
+var foreign = []foreignMarks{
+	{name: "langfuse-sdk", scopes: []string{"langfuse-sdk"}, keys: []string{"langfuse.observation.type"}},
+	{name: "pydantic-ai", scopes: []string{"pydantic-ai"}, keys: []string{"pydantic_ai.all_messages", "all_messages_events", "model_request_parameters"}},
+	{name: "adk", scopes: []string{"gcp.vertex.agent"}, prefix: []string{"gcp.vertex.agent."}},
+	{name: "strands", scopes: []string{"strands.telemetry"}, keys: []string{"event_loop.cycle_id", "agent_loop.cycle_id"}},
+	{name: "livekit", scopes: []string{"livekit-agents"}, prefix: []string{"lk."}},
+	{name: "langsmith", scopes: []string{"langsmith"}, keys: []string{"langsmith.span.kind"}},
+	{name: "litellm", scopes: []string{"litellm"}, prefix: []string{"litellm.", "gen_ai.cost."}},
+	{name: "genkit", scopes: []string{"genkit-tracer"}, prefix: []string{"genkit:"}},
+	{name: "agent-framework", scopes: []string{"agent_framework", "Microsoft.Agents.AI", "Experimental.Microsoft.Agents.AI"}, keys: []string{"executor.id"}},
+	{name: "semantic-kernel", scopes: []string{"semantic_kernel", "Microsoft.SemanticKernel"}, keys: []string{"sk.available_functions"}},
+	{name: "autogen", scopes: []string{"autogen"}},
+	{name: "spring-ai", prefix: []string{"spring.ai."}},
+	{name: "haystack", prefix: []string{"haystack."}, spans: []string{"haystack."}},
+	{name: "gemini-cli", scopes: []string{"gemini-cli"}},
+	{name: "codex", scopes: []string{"codex_cli_rs"}, prefix: []string{"codex."}},
+	{name: "claude-code", spans: []string{"claude_code."}},
+	{name: "openlit", keys: []string{"gen_ai.sdk.version"}},
+	{name: "mlflow", prefix: []string{"mlflow."}},
+	{name: "koog", scopes: []string{"ai.koog"}, prefix: []string{"koog."}},
+	{name: "braintrust", prefix: []string{"braintrust."}},
+	{name: "laminar", prefix: []string{"lmnr.span."}},
+	{name: "langtrace", scopes: []string{"@langtrase/"}, keys: []string{"langtrace.service.name"}},
+	{name: "voltagent", scopes: []string{"@voltagent/"}, prefix: []string{"voltagent."}},
+	{name: "agentops", keys: []string{"agentops.span.kind"}},
+	{name: "mastra", scopes: []string{"@mastra/"}, prefix: []string{"mastra."}},
+	{name: "sentry", prefix: []string{"sentry.op"}},
+	{name: "crewai-telemetry", scopes: []string{"crewai.telemetry"}},
+	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
+	{name: "aws-sdk-bedrock", spans: []string{"BedrockRuntime."}},
+}
+
+type foreignMarks struct {
+	name   string
+	scopes []string // scope names that begin so
+	keys   []string // attributes that are there
+	prefix []string // attributes that begin so
+	spans  []string // span names that begin so
+}
+
+func (d *foreignMarks) marks(key string) bool {
+	for _, k := range d.keys {
+		if k == key {
+			return true
+		}
+	}
+	for _, p := range d.prefix {
+		if strings.HasPrefix(key, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignDialect names the dialect by whose marks a span speaks, when none of ours reads it; "" when there is no such mark.
+func foreignDialect(s *Span) string {
+	for i := range foreign {
+		d := &foreign[i]
+		for _, p := range d.scopes {
+			if strings.HasPrefix(s.Scope, p) {
+				return d.name
+			}
+		}
+		for _, p := range d.spans {
+			if strings.HasPrefix(s.Name, p) {
+				return d.name
+			}
+		}
+	}
+	return foreignByKey(s.Attrs)
+}
+
+func foreignByKey(a Attrs) string {
+	best := len(foreign)
+	for k := range a {
+		for i := range foreign[:best] {
+			if foreign[i].marks(k) {
+				best = i
+				break
+			}
+		}
+	}
+	if best == len(foreign) {
+		return ""
+	}
+	return foreign[best].name
+}

@@ -1,0 +1,190 @@
+package trajectory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// remedies are what to do where no dialect of the trace says more.
+var remedies = map[Fact]string{
+	FactRoot:          "the root span of the trace never came: export it too, from the process that starts the agent",
+	FactWhole:         "raise the SDK's limits: OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT, OTEL_SPAN_EVENT_COUNT_LIMIT, OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+	FactModelCalls:    "instrument the model client, so that each call of the model is a span",
+	FactToolCalls:     "record the model's output messages",
+	FactToolExecution: "open a span around each tool's execution",
+	FactToolsOffered:  "record the tools that each model call was offered",
+	FactToolSchemas:   "record the tools' JSON Schemas, or name them in the catalog (tools: in pawl.yaml)",
+	FactArguments:     "record the arguments of tool calls",
+	FactResults:       "record the results of tool calls",
+	FactUsage:         "record token usage on each model call; of streams ask the provider to include usage",
+	FactCost:          "no price is in the spans: pawl computes the cost where it knows the model's price",
+	FactFinishReason:  "record the finish reason of each model call",
+	FactModelName:     "record the model's name on each model call",
+	FactSession:       "set session.id on the agent's spans",
+	FactUserMessages:  "record the model's input messages",
+	FactReply:         "record the model's output messages",
+	FactClock:         "the spans' times are made up (pawl.test.synthetic_time): send real ones",
+}
+
+// gaps lists the facts that the trace lacks, in a stable order, each with the setting of the emitter that would supply it.
+func (b *builder) gaps() {
+	lacks := b.lacking()
+	for _, f := range []Fact{FactRoot, FactWhole, FactModelCalls, FactToolCalls, FactToolExecution, FactToolsOffered, FactToolSchemas,
+		FactArguments, FactResults, FactUsage, FactCost, FactFinishReason, FactModelName, FactSession, FactUserMessages, FactReply, FactClock} {
+		if lacks[f] {
+			b.out.Gaps = append(b.out.Gaps, Gap{f, b.remedy(f)})
+		}
+	}
+	if names := b.unread(); len(names) > 0 && b.out.IsAgent() {
+		b.out.Gaps = append(b.out.Gaps, Gap{FactDialect, fmt.Sprintf("spans of %s are not read yet (of them only what they say in gen_ai.* attributes is); pawl needs a dialect for them", strings.Join(names, ", "))})
+	}
+}
+
+func (b *builder) lacking() map[Fact]bool {
+	o := b.out
+	lacks := map[Fact]bool{
+		FactRoot:       !o.Complete.HasRoot,
+		FactWhole:      o.Complete.Truncated || o.Complete.Dropped > 0,
+		FactModelCalls: len(o.ModelCalls) == 0,
+		FactSession:    o.SessionID == "",
+		FactReply:      o.Reply == nil && !b.stoppedEarly(),
+		FactClock:      o.Complete.SyntheticTime,
+	}
+	b.lackingOfModels(lacks)
+	b.lackingOfTools(lacks)
+	lacks[FactUserMessages] = len(o.UserMessages) == 0
+	for _, n := range b.nodes {
+		for _, f := range n.facts.Hidden {
+			lacks[f] = true
+		}
+	}
+	if !o.IsAgent() {
+		return nil
+	}
+	return lacks
+}
+
+// stoppedEarly says that the run ended without an answer for a reason that the data shows, so that none is missing.
+func (b *builder) stoppedEarly() bool {
+	if b.out.RootError != nil {
+		return true
+	}
+	n := len(b.out.ModelCalls)
+	return n > 0 && (b.out.ModelCalls[n-1].Error != nil || len(b.out.ModelCalls[n-1].ToolCalls) > 0)
+}
+
+func (b *builder) lackingOfModels(lacks map[Fact]bool) {
+	good := 0
+	have := map[Fact]bool{}
+	for i, m := range b.out.ModelCalls {
+		if m.Error != nil {
+			continue
+		}
+		good++
+		c := b.calls[i]
+		have[FactUsage] = have[FactUsage] || m.Usage.Input != nil && m.Usage.Output != nil
+		have[FactCost] = have[FactCost] || m.Usage.CostUSD != nil
+		have[FactFinishReason] = have[FactFinishReason] || m.FinishReason != ""
+		have[FactModelName] = have[FactModelName] || m.ModelRequested != "" || m.ModelResponded != ""
+		have[FactToolCalls] = have[FactToolCalls] || len(c.node.facts.Output) > 0 || len(m.ToolCalls) > 0 || c.hasIn && len(b.calls) > 1
+		have[FactToolsOffered] = have[FactToolsOffered] || m.Offered != nil
+	}
+	for _, f := range []Fact{FactUsage, FactCost, FactFinishReason, FactModelName, FactToolCalls, FactToolsOffered} {
+		lacks[f] = good > 0 && !have[f]
+	}
+	schemas, names := 0, 0
+	for _, m := range b.out.ModelCalls {
+		if m.Offered == nil {
+			continue
+		}
+		for _, t := range m.Offered.Tools {
+			names++
+			if t.Schema != nil || t.Builtin {
+				schemas++
+			}
+		}
+	}
+	lacks[FactToolSchemas] = names > 0 && schemas == 0 || lacks[FactToolsOffered]
+}
+
+func (b *builder) lackingOfTools(lacks map[Fact]bool) {
+	executed, args, results, live := 0, 0, 0, 0
+	for _, t := range b.out.ToolCalls {
+		if t.Executed {
+			executed++
+		}
+		if !t.Recalled {
+			live++
+		}
+		if !absent(t.Arguments) {
+			args++
+		}
+		if t.HasResult || t.Error != nil {
+			results++
+		}
+	}
+	n := len(b.out.ToolCalls)
+	lacks[FactToolExecution] = n > 0 && executed == 0 || n == 0 && b.wantedTools()
+	lacks[FactArguments] = n > 0 && args == 0 || n == 0 && b.wantedTools()
+	lacks[FactResults] = n > 0 && results == 0 && live > 0 || n == 0 && b.wantedTools()
+	lacks[FactToolCalls] = lacks[FactToolCalls] || n == 0 && b.wantedTools()
+}
+
+// wantedTools says that a model stopped in order to call tools.
+func (b *builder) wantedTools() bool {
+	return slices.ContainsFunc(b.out.ModelCalls, func(m ModelCall) bool { return m.FinishReason == FinishToolCalls })
+}
+
+// remedy is the word of the dialect that wrote the spans concerned, else a general one.
+func (b *builder) remedy(f Fact) string {
+	role := RoleModel
+	if f == FactResults || f == FactArguments {
+		role = RoleTool
+	}
+	for _, want := range []Role{role, RoleModel, RoleAgent, RoleTool} {
+		for _, n := range b.nodes {
+			if n.facts.Role != want || n.dialect == nil {
+				continue
+			}
+			if n.foreign != "" && strings.HasPrefix(n.dialect.Name, "otel-genai") {
+				return remedies[f]
+			}
+			return cmp.Or(n.dialect.Remedies[f], remedies[f])
+		}
+	}
+	return remedies[f]
+}
+
+// unread are the dialects by whose marks spans speak and which no dialect of ours read in full.
+func (b *builder) unread() []string {
+	read := map[string]bool{}
+	for _, n := range b.nodes {
+		if n.foreign != "" && (n.dialect == nil || !b.readInFull(n)) {
+			read[n.foreign] = true
+		}
+	}
+	var out []string
+	for _, name := range b.foreign {
+		if read[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// readInFull says whether the dialect that read a span of another's making found what a span of its role holds.
+func (b *builder) readInFull(n *node) bool {
+	if n.stands() != n || n.dialect.Rank < genai.Rank {
+		return true
+	}
+	f := &n.facts
+	switch f.Role {
+	case RoleModel:
+		return len(f.Output) > 0 && !f.Input.Empty() || n.err != nil
+	case RoleTool:
+		return !absent(f.Arguments) && f.HasResult || n.err != nil
+	}
+	return n.dialect.Score(n.span) >= strongScore
+}

@@ -1,0 +1,182 @@
+package trajectory
+
+import (
+	"hash/maphash"
+	"slices"
+	"strings"
+)
+
+// histories finds what is new in the input of every call: each repeats what the agent's earlier calls had.
+func (b *builder) histories() {
+	seed := maphash.MakeSeed() // only equality within this trace is asked, so that the seed never shows
+	byAgent := map[*node][]*call{}
+	users := map[string]bool{}
+	for _, c := range b.calls {
+		in := c.node.facts.Input
+		c.hasIn = !in.Empty()
+		earlier := byAgent[c.node.agent]
+		if c.hasIn {
+			c.readInput(earlier, seed)
+		}
+		byAgent[c.node.agent] = append(earlier, c)
+		m := &b.out.ModelCalls[c.index]
+		m.New = c.fresh
+		if b.out.SystemPrompt == "" {
+			b.out.SystemPrompt = c.system()
+		}
+		for _, text := range userTexts(c.fresh) {
+			if !users[text] {
+				users[text] = true
+				b.out.UserMessages = append(b.out.UserMessages, text)
+			}
+		}
+	}
+	b.askedOfAgents(users)
+}
+
+// lookBack is how many earlier calls of an agent are compared with: helper calls between the steps have histories of their own.
+const lookBack = 4
+
+func (c *call) readInput(earlier []*call, seed maphash.Seed) {
+	in := c.node.facts.Input
+	recent := slices.Clone(earlier)
+	slices.Reverse(recent)
+	recent = recent[:min(len(recent), lookBack)]
+	if in.Text != "" && in.Parse != nil {
+		for _, p := range recent {
+			if rest, ok := newPart(p.node.facts.Input.Text, in.Text); ok {
+				c.fresh = in.Parse(rest)
+				c.all = append(slices.Clip(p.all), c.fresh...)
+				return
+			}
+		}
+		in.Messages = in.Parse(in.Text)
+	}
+	c.all = in.Messages
+	c.fresh, c.first = unseen(c.all, recent, seed)
+}
+
+// newPart gives what a JSON list has beyond one that it begins with, as a list.
+func newPart(prev, cur string) (string, bool) {
+	head, ok := strings.CutSuffix(strings.TrimRight(prev, " \t\r\n"), "]")
+	if !ok || !strings.HasPrefix(cur, head) {
+		return "", false
+	}
+	rest := strings.TrimLeft(cur[len(head):], " \t\r\n")
+	if rest == "]" {
+		return "[]", true
+	}
+	if strings.HasSuffix(strings.TrimRight(head, " \t\r\n"), "[") || !strings.HasPrefix(rest, ",") {
+		return "", false
+	}
+	return "[" + rest[1:], true
+}
+
+// unseen gives the messages that none of one earlier call's had, counting repetitions; of the recent calls the one that shares most is
+// compared with. It says whether none shares anything but instructions.
+func unseen(all []Message, recent []*call, seed maphash.Seed) (fresh []Message, first bool) {
+	fresh, first = all, true
+	sums := make([]uint64, len(all))
+	for i := range all {
+		sums[i] = all[i].sum(seed)
+	}
+	for _, p := range recent {
+		had := map[uint64]int{}
+		for _, m := range p.all {
+			had[m.sum(seed)]++
+		}
+		var left []Message
+		shares := false
+		for i, m := range all {
+			if had[sums[i]] > 0 {
+				had[sums[i]]--
+				shares = shares || m.Role != "system"
+				continue
+			}
+			left = append(left, m)
+		}
+		if shares && len(left) < len(fresh) {
+			fresh, first = left, false
+		}
+	}
+	return fresh, first
+}
+
+func (m *Message) sum(seed maphash.Seed) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteString(m.Role)
+	for _, p := range m.Parts {
+		for _, s := range []string{string(p.Kind), p.Text, p.ID, p.Name} {
+			h.WriteString(s)
+			h.WriteByte(0)
+		}
+		if p.Value.JSON != nil {
+			h.Write(p.Value.JSON)
+		} else {
+			h.WriteString(p.Value.Raw)
+		}
+	}
+	return h.Sum64()
+}
+
+func (c *call) system() string {
+	if s := c.node.facts.System; s != "" {
+		return s
+	}
+	for _, m := range c.all {
+		if m.Role == "system" {
+			if s := textOf([]Message{m}); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// userTexts are the words of the user among messages. A message of role user that holds tool results is none.
+func userTexts(ms []Message) []string {
+	var out []string
+	for _, m := range ms {
+		if m.Role != "user" || slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Kind == PartToolResult }) {
+			continue
+		}
+		if s := textOf([]Message{m}); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// askedOfAgents takes what agent spans say of the user and the instructions, where the calls did not tell.
+func (b *builder) askedOfAgents(seen map[string]bool) {
+	for _, n := range b.nodes {
+		f := &n.facts
+		if f.Role != RoleAgent && n != b.root {
+			continue
+		}
+		if b.out.SystemPrompt == "" {
+			b.out.SystemPrompt = f.System
+		}
+		if len(b.out.UserMessages) > 0 {
+			continue
+		}
+		texts := userTexts(f.Input.messages())
+		if f.UserText != "" {
+			texts = []string{f.UserText}
+		}
+		for _, text := range texts {
+			if !seen[text] {
+				seen[text] = true
+				b.out.UserMessages = append(b.out.UserMessages, text)
+			}
+		}
+	}
+}
+
+func (h History) messages() []Message {
+	if h.Text != "" && h.Parse != nil {
+		return h.Parse(h.Text)
+	}
+	return h.Messages
+}

@@ -1,0 +1,34 @@
+package trajectory
+
+import "strings"
+
+// mcp reads spans of the Model Context Protocol. Below a tool span they are that same call, seen from the client and from the server: the
+// builder folds them in.
+var mcp = add(Dialect{Name: "mcp", Rank: 2, Score: scoreMCP, Read: readMCP, Remedies: genaiRemedies})
+
+func scoreMCP(s *Span) int {
+	if s.Attrs.Has("mcp.method.name") {
+		return 20
+	}
+	return 0
+}
+
+func readMCP(s *Span) Facts {
+	f := genaiFrame(s)
+	f.Role = RoleNone
+	if method := s.Attrs.Text("mcp.method.name"); method != "tools/call" {
+		return f
+	}
+	f.Role = RoleTool
+	genaiTool(s.Attrs, &f)
+	if f.ToolName == "" {
+		f.ToolName, _ = strings.CutPrefix(s.Name, "tools/call ")
+	}
+	if f.Error != nil && f.Error.Type == "tool_error" {
+		f.ToolError, f.Error = "tool_error", nil
+	}
+	if code := s.Attrs.Str("rpc.response.status_code"); code != "" && code != "0" {
+		f.Error = &Error{Type: code}
+	}
+	return f
+}

@@ -1,0 +1,273 @@
+package trajectory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// mergeModels folds the spans that describe one model call into the one that tells most, and makes spans that only sum up the calls below
+// them into structure.
+func (b *builder) mergeModels() {
+	var models []*node
+	for _, n := range b.nodes {
+		if n.facts.Role == RoleModel {
+			models = append(models, n)
+		}
+	}
+	below := modelsBelow(models)
+	for _, n := range models {
+		switch inner := below[n]; {
+		case len(inner) > 1 && sumsUp(n, inner):
+			n.facts.Role = RoleAgent // its own total is no call's
+			n.facts.Usage = Usage{}
+		case len(inner) == 1 && sameCall(n, inner[0]):
+			foldModel(n, inner[0])
+		}
+	}
+	byResponse := map[string]*node{}
+	var settled []*node
+	for _, n := range models {
+		if n.folded != nil || n.facts.Role != RoleModel {
+			continue
+		}
+		if id := n.facts.ResponseID; id != "" {
+			if first := byResponse[id]; first != nil {
+				foldModel(first.stands(), n)
+				continue
+			}
+			byResponse[id] = n
+		}
+		if twin := twinOf(n, settled); twin != nil {
+			foldModel(twin, n)
+			continue
+		}
+		settled = append(settled, n)
+	}
+}
+
+// modelsBelow gives, for every model span, the nearest model spans inside it.
+func modelsBelow(models []*node) map[*node][]*node {
+	out := map[*node][]*node{}
+	for _, n := range models {
+		for p := range n.above {
+			if p.facts.Role == RoleTool || p.facts.Role == RoleAgent {
+				break
+			}
+			if p.facts.Role == RoleModel {
+				out[p] = append(out[p], n)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// sumsUp says whether a model span stands around calls of a loop rather than being one: it has no response of its own, or its counts are
+// at least theirs together.
+func sumsUp(n *node, inner []*node) bool {
+	if n.facts.Usage.Input == nil {
+		return true
+	}
+	var sum int64
+	for _, c := range inner {
+		if c.facts.Usage.Input != nil {
+			sum += *c.facts.Usage.Input
+		}
+	}
+	return *n.facts.Usage.Input >= sum
+}
+
+// sameCall says whether a model span and the one inside it describe one call: nothing that both state differs.
+func sameCall(outer, inner *node) bool {
+	a, b := &outer.facts, &inner.facts
+	if a.ResponseID != "" && b.ResponseID != "" {
+		return a.ResponseID == b.ResponseID
+	}
+	return agree(a.Usage.Input, b.Usage.Input) && agree(a.Usage.Output, b.Usage.Output) && sameModel(a, b)
+}
+
+func agree(a, b *int64) bool { return a == nil || b == nil || *a == *b }
+
+func sameModel(a, b *Facts) bool {
+	x, y := cmp.Or(a.ModelRequested, a.ModelResponded), cmp.Or(b.ModelRequested, b.ModelResponded)
+	return x == "" || y == "" || bareModel(x) == bareModel(y) || a.ModelResponded != "" && a.ModelResponded == b.ModelResponded ||
+		strings.HasPrefix(bareModel(x), bareModel(y)) || strings.HasPrefix(bareModel(y), bareModel(x))
+}
+
+// bareModel takes a provider's prefix off a model's name.
+func bareModel(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// twinOf finds a call that another instrumentation described beside this one: one lies within the other in time, and model and counts are
+// the same.
+func twinOf(n *node, settled []*node) *node {
+	if n.facts.Usage.Input == nil || n.facts.Usage.Output == nil || n.end.IsZero() {
+		return nil
+	}
+	for _, o := range slices.Backward(settled) {
+		if o.span.Scope == n.span.Scope && o.dialect == n.dialect && o.span.ParentID == n.span.ParentID || o.end.IsZero() {
+			continue
+		}
+		if o.facts.Usage.Input == nil || o.facts.Usage.Output == nil || o.facts.ResponseID != "" && n.facts.ResponseID != "" {
+			continue
+		}
+		if *o.facts.Usage.Input == *n.facts.Usage.Input && *o.facts.Usage.Output == *n.facts.Usage.Output &&
+			sameModel(&o.facts, &n.facts) && within(o, n) {
+			return o
+		}
+	}
+	return nil
+}
+
+// within says whether one of two nodes covers the other in time.
+func within(a, b *node) bool {
+	return !a.start.After(b.start) && !a.end.Before(b.end) || !b.start.After(a.start) && !b.end.Before(a.end)
+}
+
+// foldModel makes two descriptions one. The richer stands; the other completes it.
+func foldModel(a, b *node) {
+	if a == b {
+		return
+	}
+	keep, drop := a, b
+	if b.facts.richness() > a.facts.richness() {
+		keep, drop = b, a
+	}
+	drop.folded = keep
+	fill(&keep.facts, drop.facts)
+	if keep.err == nil {
+		keep.err = drop.err
+	}
+}
+
+func (f *Facts) richness() int {
+	n := len(f.Output) * 2
+	for _, ok := range []bool{!f.Input.Empty(), f.Usage.Input != nil, f.Usage.Output != nil, f.Offered != nil, f.ResponseID != "", f.FinishRaw != "",
+		f.ModelResponded != "", f.ModelRequested != ""} {
+		if ok {
+			n++
+		}
+	}
+	return n
+}
+
+// call is a model call while it is being built.
+type call struct {
+	node  *node
+	index int       // in Trajectory.ModelCalls
+	all   []Message // the whole input, as far as it is known by the calls before
+	fresh []Message // the part that no earlier call of the agent had
+	first bool      // no earlier call of the agent shares its history
+	hasIn bool      // an input is recorded
+}
+
+// modelCalls makes the model calls.
+func (b *builder) modelCalls() {
+	for _, n := range b.nodes {
+		if n.facts.Role != RoleModel || n.folded != nil {
+			continue
+		}
+		b.calls = append(b.calls, &call{node: n, index: len(b.calls)})
+		b.out.ModelCalls = append(b.out.ModelCalls, b.modelCall(n))
+	}
+	if len(b.calls) == 0 {
+		b.totalOfAgents()
+	}
+	b.offeredTools()
+}
+
+// offeredTools lists every tool that any call was offered, by name; the first definition wins.
+func (b *builder) offeredTools() {
+	seen := map[string]bool{}
+	sets := map[*ToolSet]bool{}
+	for _, m := range b.out.ModelCalls {
+		if m.Offered == nil || sets[m.Offered] {
+			continue
+		}
+		sets[m.Offered] = true
+		for _, t := range m.Offered.Tools {
+			if !seen[t.Name] {
+				seen[t.Name] = true
+				b.out.ToolsOffered = append(b.out.ToolsOffered, t)
+			}
+		}
+	}
+}
+
+func (b *builder) modelCall(n *node) ModelCall {
+	f := &n.facts
+	m := ModelCall{
+		SpanID: n.span.ID, Agent: n.agentName, Provider: f.Provider, ModelRequested: f.ModelRequested, ModelResponded: f.ModelResponded,
+		ResponseID: f.ResponseID, Usage: wholeUsage(f.Usage, f.InputExcludes), FinishRaw: f.FinishRaw, FinishReason: finishOf(f.FinishRaw),
+		Offered: f.Offered, Text: textOf(f.Output), Start: n.start, End: n.end, Streamed: f.Streamed,
+	}
+	if n.err != nil && !(b.smeared(n) && len(f.Output) > 0) {
+		e := *n.err
+		n.deeper(&e, 0)
+		m.Error = &e
+	}
+	if m.Offered == nil {
+		m.Offered = n.offeredAbove()
+	}
+	return m
+}
+
+// offeredAbove is the list of the nearest agent that has one.
+func (n *node) offeredAbove() *ToolSet {
+	for p := range n.above {
+		if p.facts.Offered != nil {
+			return p.facts.Offered
+		}
+	}
+	return nil
+}
+
+// wholeUsage makes the input count include cached tokens. Where the cached ones alone are more than the input, it surely left them out.
+func wholeUsage(u Usage, excludes bool) Usage {
+	if u.Input == nil {
+		return u
+	}
+	var cached int64
+	for _, c := range []*int64{u.CacheRead, u.CacheWrite} {
+		if c != nil {
+			cached += *c
+		}
+	}
+	if excludes || cached > *u.Input {
+		u.Input = new(*u.Input + cached)
+	}
+	return u
+}
+
+// totalOfAgents stands in where no call of a model is recorded: the outermost agents' own totals, each as one call.
+func (b *builder) totalOfAgents() {
+	for _, n := range b.nodes {
+		if n.facts.Role != RoleAgent || n.facts.Usage.Input == nil && n.facts.Usage.Output == nil || n.countedAbove() {
+			continue
+		}
+		b.calls = append(b.calls, &call{node: n, index: len(b.calls)})
+		m := b.modelCall(n)
+		m.Error = nil // the agent's, not a call's
+		b.out.ModelCalls = append(b.out.ModelCalls, m)
+	}
+}
+
+func (n *node) countedAbove() bool {
+	for p := range n.above {
+		if p.facts.Role == RoleAgent && (p.facts.Usage.Input != nil || p.facts.Usage.Output != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// ended says when a node ended, or its start when it never did.
+func (n *node) ended() time.Time { return laterOf(n.end, n.start) }
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

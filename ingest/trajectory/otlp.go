@@ -1,0 +1,284 @@
+package trajectory
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// Intake gathers decoded OTLP requests and sorts them into traces. The requests may come in any order and any number of times. The zero
+// Intake is ready for use. What it returns points into the requests: they must stay unchanged.
+type Intake struct {
+	traces map[string]*gathered
+}
+
+// gathered is one trace while it is being collected.
+type gathered struct {
+	spans map[string]version // by span id
+	logs  map[string][]place // by the record's bytes: where each copy of it stood
+}
+
+// version is one of the forms in which a span arrived.
+type version struct {
+	span     Span
+	source   ptrace.Span
+	resource pcommon.Resource
+	scope    pcommon.InstrumentationScope
+}
+
+// place is a log record and its position in its request. Records of one call often carry one time, and only their order in the request tells
+// their order: keep it when records are stored in between.
+type place struct {
+	log Log
+	pos int
+}
+
+// FromOTLP sorts requests into traces, ordered by their first start, then by id.
+func FromOTLP(traces []ptrace.Traces, logs []plog.Logs) []Trace {
+	var in Intake
+	for _, td := range traces {
+		in.Add(td)
+	}
+	for _, ld := range logs {
+		in.AddLogs(ld)
+	}
+	return in.Traces()
+}
+
+// Add takes the spans of one request. Spans without a trace id or span id are left out.
+func (in *Intake) Add(td ptrace.Traces) {
+	for _, rs := range td.ResourceSpans().All() {
+		resource := AttrsOf(rs.Resource().Attributes())
+		for _, ss := range rs.ScopeSpans().All() {
+			for _, s := range ss.Spans().All() {
+				if s.TraceID().IsEmpty() || s.SpanID().IsEmpty() {
+					continue
+				}
+				in.addSpan(version{spanOf(s, ss.Scope(), resource), s, rs.Resource(), ss.Scope()})
+			}
+		}
+	}
+}
+
+func (in *Intake) addSpan(v version) {
+	g := in.trace(v.span.TraceID)
+	if old, ok := g.spans[v.span.ID]; ok && !v.better(old) {
+		return
+	}
+	g.spans[v.span.ID] = v
+}
+
+func (in *Intake) trace(id string) *gathered {
+	if g, ok := in.traces[id]; ok {
+		return g
+	}
+	if in.traces == nil {
+		in.traces = map[string]*gathered{}
+	}
+	g := &gathered{spans: map[string]version{}, logs: map[string][]place{}}
+	in.traces[id] = g
+	return g
+}
+
+// better says which of two versions of one span to keep: ended over unended, the later end, more attributes, the greater bytes.
+func (v version) better(old version) bool {
+	a, b := &v.span, &old.span
+	if c := cmp.Or(a.End.Compare(b.End), cmp.Compare(len(a.Attrs), len(b.Attrs))); c != 0 {
+		return c > 0
+	}
+	return bytes.Compare(v.bytes(), old.bytes()) > 0
+}
+
+// bytes are the span's own encoding with its containers.
+func (v version) bytes() []byte {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	v.resource.CopyTo(rs.Resource())
+	ss := rs.ScopeSpans().AppendEmpty()
+	v.scope.CopyTo(ss.Scope())
+	v.source.CopyTo(ss.Spans().AppendEmpty())
+	// Marshalling a well-formed message into memory cannot fail; should it, both versions compare equal and the first is kept.
+	out, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	return out
+}
+
+// AddLogs takes the log records of one request. Records without a trace id are left out.
+func (in *Intake) AddLogs(ld plog.Logs) {
+	copies := map[string]int{} // how often this very request holds a record
+	pos := 0
+	for _, rl := range ld.ResourceLogs().All() {
+		resource := AttrsOf(rl.Resource().Attributes())
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, r := range sl.LogRecords().All() {
+				if pos++; r.TraceID().IsEmpty() {
+					continue
+				}
+				key := recordKey(r)
+				in.addLog(key, copies[key], place{logOf(r, sl.Scope(), resource), pos})
+				copies[key]++
+			}
+		}
+	}
+}
+
+// addLog keeps the n-th copy of a record once, however often requests repeat it, at the earliest position that it had.
+func (in *Intake) addLog(key string, n int, p place) {
+	g := in.trace(p.log.TraceID)
+	have := g.logs[key]
+	if n == len(have) {
+		g.logs[key] = append(have, p)
+		return
+	}
+	have[n].pos = min(have[n].pos, p.pos)
+}
+
+func recordKey(r plog.LogRecord) string {
+	ld := plog.NewLogs()
+	r.CopyTo(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty())
+	out, _ := (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+	return string(out)
+}
+
+// Traces returns what has come so far, ordered by first start, then by id.
+func (in *Intake) Traces() []Trace {
+	out := make([]Trace, 0, len(in.traces))
+	for id, g := range in.traces {
+		out = append(out, g.trace(id))
+	}
+	slices.SortFunc(out, func(a, b Trace) int { return cmp.Or(a.start().Compare(b.start()), strings.Compare(a.ID, b.ID)) })
+	return out
+}
+
+func (t Trace) start() time.Time {
+	switch {
+	case len(t.Spans) > 0:
+		return t.Spans[0].Start
+	case len(t.Logs) > 0:
+		return t.Logs[0].Time
+	}
+	return time.Time{}
+}
+
+func (g *gathered) trace(id string) Trace {
+	t := Trace{ID: id, Spans: make([]Span, 0, len(g.spans))}
+	for _, v := range g.spans {
+		t.Spans = append(t.Spans, v.span)
+	}
+	slices.SortFunc(t.Spans, compareSpans)
+	at := make(map[string]int, len(t.Spans))
+	for i, s := range t.Spans {
+		at[s.ID] = i
+	}
+	for _, l := range g.sortedLogs() {
+		if i, ok := at[l.SpanID]; ok {
+			t.Spans[i].Logs = append(t.Spans[i].Logs, l)
+			continue
+		}
+		t.Logs = append(t.Logs, l)
+	}
+	return t
+}
+
+func compareSpans(a, b Span) int {
+	return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.ID, b.ID))
+}
+
+func (g *gathered) sortedLogs() []Log {
+	type keyed struct {
+		place
+		key string
+	}
+	var all []keyed
+	for _, key := range slices.Sorted(maps.Keys(g.logs)) {
+		for _, p := range g.logs[key] {
+			all = append(all, keyed{p, key})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b keyed) int {
+		return cmp.Or(a.log.Time.Compare(b.log.Time), cmp.Compare(a.pos, b.pos), strings.Compare(a.key, b.key))
+	})
+	out := make([]Log, len(all))
+	for i, k := range all {
+		out[i] = k.log
+	}
+	return out
+}
+
+func spanOf(s ptrace.Span, scope pcommon.InstrumentationScope, resource Attrs) Span {
+	out := Span{
+		TraceID: hexID(s.TraceID()), ID: spanID(s.SpanID()), ParentID: spanID(s.ParentSpanID()),
+		Name: s.Name(), Kind: kindOfSpan(s.Kind()), Start: instant(s.StartTimestamp()),
+		Status: statusOf(s.Status().Code()), StatusMessage: s.Status().Message(),
+		Attrs: AttrsOf(s.Attributes()), Resource: resource, Scope: scope.Name(), ScopeVersion: scope.Version(),
+		Dropped: dropped(s),
+	}
+	if s.EndTimestamp() > 0 && s.EndTimestamp() >= s.StartTimestamp() {
+		out.End = instant(s.EndTimestamp())
+	}
+	for _, e := range s.Events().All() {
+		out.Events = append(out.Events, Event{Name: e.Name(), Time: instant(e.Timestamp()), Attrs: AttrsOf(e.Attributes())})
+	}
+	return out
+}
+
+func dropped(s ptrace.Span) int {
+	n := int(s.DroppedAttributesCount()) + int(s.DroppedEventsCount()) + int(s.DroppedLinksCount())
+	for _, e := range s.Events().All() {
+		n += int(e.DroppedAttributesCount())
+	}
+	return n
+}
+
+func logOf(r plog.LogRecord, scope pcommon.InstrumentationScope, resource Attrs) Log {
+	attrs := AttrsOf(r.Attributes())
+	return Log{
+		TraceID: hexID(r.TraceID()), SpanID: spanID(r.SpanID()), Resource: resource, Scope: scope.Name(),
+		Event: Event{
+			Name:  cmp.Or(r.EventName(), attrs.Text("event.name")),
+			Time:  instant(cmp.Or(r.Timestamp(), r.ObservedTimestamp())),
+			Attrs: attrs, Body: r.Body(),
+		},
+	}
+}
+
+// instant is a time stamp; 0 is the zero Time.
+func instant(ts pcommon.Timestamp) time.Time {
+	if ts == 0 {
+		return time.Time{}
+	}
+	return ts.AsTime()
+}
+
+func hexID(id pcommon.TraceID) string { return hex.EncodeToString(id[:]) }
+
+func spanID(id pcommon.SpanID) string {
+	if id.IsEmpty() {
+		return ""
+	}
+	return hex.EncodeToString(id[:])
+}
+
+func kindOfSpan(k ptrace.SpanKind) Kind {
+	if k < 0 || k > ptrace.SpanKindConsumer {
+		return KindUnspecified
+	}
+	return Kind(k)
+}
+
+func statusOf(c ptrace.StatusCode) Status {
+	switch c {
+	case ptrace.StatusCodeOk:
+		return StatusOK
+	case ptrace.StatusCodeError:
+		return StatusError
+	}
+	return StatusUnset
+}

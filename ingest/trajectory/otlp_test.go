@@ -1,0 +1,135 @@
+package trajectory
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+var t0 = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func traceID(n byte) pcommon.TraceID { return pcommon.TraceID{15: n} }
+func idOfSpan(n byte) pcommon.SpanID { return pcommon.SpanID{7: n} }
+
+// request makes a request of one span.
+func request(fill func(ptrace.Span)) ptrace.Traces {
+	td := ptrace.NewTraces()
+	s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	s.SetTraceID(traceID(1))
+	s.SetSpanID(idOfSpan(1))
+	s.SetStartTimestamp(pcommon.NewTimestampFromTime(t0))
+	fill(s)
+	return td
+}
+
+func TestIntakeKeepsTheBestVersion(t *testing.T) {
+	at := func(d time.Duration) pcommon.Timestamp { return pcommon.NewTimestampFromTime(t0.Add(d)) }
+	unended := request(func(s ptrace.Span) { s.SetName("unended"); s.Attributes().PutStr("a", "b") })
+	backwards := request(func(s ptrace.Span) { s.SetName("backwards"); s.SetEndTimestamp(at(-time.Second)) })
+	early := request(func(s ptrace.Span) {
+		s.SetName("early")
+		s.SetEndTimestamp(at(time.Second))
+		s.Attributes().PutStr("a", "b")
+	})
+	late := request(func(s ptrace.Span) { s.SetName("late"); s.SetEndTimestamp(at(2 * time.Second)) })
+	rich := request(func(s ptrace.Span) {
+		s.SetName("rich")
+		s.SetEndTimestamp(at(2 * time.Second))
+		s.Attributes().PutStr("a", "b")
+	})
+	greater := request(func(s ptrace.Span) {
+		s.SetName("rich")
+		s.SetEndTimestamp(at(2 * time.Second))
+		s.Attributes().PutStr("a", "c")
+	})
+	order := []ptrace.Traces{backwards, unended, early, late, rich, greater}
+	for i, better := range order {
+		for j, worse := range order[:i] {
+			for _, in := range [][]ptrace.Traces{{better, worse}, {worse, better, worse}} {
+				got := FromOTLP(in, nil)
+				if len(got) != 1 || len(got[0].Spans) != 1 {
+					t.Fatalf("got %d traces", len(got))
+				}
+				want := FromOTLP([]ptrace.Traces{better}, nil)[0].Spans[0]
+				if s := got[0].Spans[0]; s.Name != want.Name || s.Attrs.Text("a") != want.Attrs.Text("a") {
+					t.Errorf("of %d and %d kept %q", i, j, s.Name)
+				}
+			}
+		}
+	}
+	if got := FromOTLP([]ptrace.Traces{backwards}, nil); !got[0].Spans[0].End.IsZero() {
+		t.Error("a span that ends before it starts has an end")
+	}
+}
+
+func TestIntakeLeavesOutSpansWithoutIDs(t *testing.T) {
+	td := request(func(s ptrace.Span) { s.SetTraceID(pcommon.TraceID{}) })
+	if got := FromOTLP([]ptrace.Traces{td}, nil); len(got) != 0 {
+		t.Errorf("got %d traces", len(got))
+	}
+}
+
+func logRequest(bodies ...string) plog.Logs {
+	ld := plog.NewLogs()
+	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for _, b := range bodies {
+		r := records.AppendEmpty()
+		r.SetTraceID(traceID(1))
+		r.SetSpanID(idOfSpan(1))
+		r.SetObservedTimestamp(pcommon.NewTimestampFromTime(t0))
+		r.Attributes().PutStr("event.name", "gen_ai.user.message")
+		r.Body().SetStr(b)
+	}
+	return ld
+}
+
+func TestIntakeJoinsLogs(t *testing.T) {
+	span := request(func(ptrace.Span) {})
+	logs := logRequest("yes", "no", "yes")
+	stray := plog.NewLogs()
+	r := stray.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	r.SetTraceID(traceID(1))
+	r.SetEventName("gen_ai.evaluation.result")
+	var before, after Intake
+	before.AddLogs(logs)
+	before.AddLogs(stray)
+	before.Add(span)
+	after.Add(span)
+	after.AddLogs(stray)
+	after.AddLogs(logs)
+	after.AddLogs(logs)
+	for _, in := range []*Intake{&before, &after} {
+		got := in.Traces()[0]
+		bodies := ""
+		for _, l := range got.Spans[0].Logs {
+			bodies += l.Body.Str() + " " + l.Name + ";"
+		}
+		if want := "yes gen_ai.user.message;no gen_ai.user.message;yes gen_ai.user.message;"; bodies != want {
+			t.Errorf("got %s", bodies)
+		}
+		if len(got.Logs) != 1 || got.Logs[0].Name != "gen_ai.evaluation.result" {
+			t.Errorf("records of the trace: %v", len(got.Logs))
+		}
+	}
+}
+
+func TestIntakeOrdersTraces(t *testing.T) {
+	var in Intake
+	for i := range 3 {
+		in.Add(request(func(s ptrace.Span) {
+			s.SetTraceID(traceID(byte(3 - i)))
+			s.SetStartTimestamp(pcommon.NewTimestampFromTime(t0.Add(time.Duration(i/2) * time.Second)))
+		}))
+	}
+	order := ""
+	for _, tr := range in.Traces() {
+		order += fmt.Sprint(tr.ID[31:])
+	}
+	if order != "231" {
+		t.Errorf("got %s", order)
+	}
+}

@@ -1,0 +1,227 @@
+package trajectory
+
+import (
+	"cmp"
+	"strings"
+)
+
+// judge finds the result and the outcome of a tool call: from its execution, else from what the model was told later.
+func (b *builder) judge(t *ToolCall, a *asked, exec *node) {
+	t.Outcome = OutcomeUnknown
+	t.Result.Parsed = ParsedAbsent
+	if exec != nil {
+		b.judgeExecution(t, exec)
+	}
+	if a != nil && a.result != nil {
+		b.judgeAnswer(t, a)
+	}
+	if t.Error != nil && t.Outcome == OutcomeError && isTimeout(t.Error) {
+		t.Outcome = OutcomeTimeout
+	}
+}
+
+func (b *builder) judgeExecution(t *ToolCall, n *node) {
+	f := &n.facts
+	if f.HasResult {
+		t.Result, t.HasResult, t.ResultSpanID = f.Result, true, n.span.ID
+	}
+	switch e := b.executionError(n); {
+	case f.Denied || deniedResult(f.Result):
+		t.Outcome = OutcomeDenied
+		t.Error = e
+	case e != nil:
+		n.deeper(e, 0)
+		e.Type = cmp.Or(frameworkVerdict(e.Type+" "+e.Message), e.Type)
+		t.Outcome, t.Error = OutcomeError, e
+	case f.HasResult || n.span.Status == StatusOK && !n.end.IsZero():
+		t.Outcome = OutcomeOK
+	}
+}
+
+// executionError is what the execution's span and result say went wrong. An exception that the tool got over, and a status that was copied
+// from elsewhere, are no error where a good result is there.
+func (b *builder) executionError(n *node) *Error {
+	f := &n.facts
+	result := resultError(f.Result)
+	if n.err != nil {
+		good := f.HasResult && result == nil && f.ToolError == "" && len(f.Result.JSON) > 0 && string(f.Result.JSON) != "null"
+		if !good || n.span.Status == StatusError && !b.smeared(n) {
+			return new(*n.err)
+		}
+	}
+	switch {
+	case f.ToolError != "":
+		e := &Error{Type: "tool_error", Message: f.ToolError}
+		if f.ToolError == "error" || f.ToolError == "tool_error" {
+			e.Message = ""
+		}
+		if result != nil {
+			e.Type, e.Message = result.Type, cmp.Or(e.Message, result.Message)
+		}
+		e.Message = cmp.Or(e.Message, textOfValue(f.Result))
+		return e
+	case f.HasResult:
+		return result
+	}
+	return nil
+}
+
+// judgeAnswer takes the result that a later input told the model. It completes what the execution's span says and never overrules it.
+func (b *builder) judgeAnswer(t *ToolCall, a *asked) {
+	r := a.result
+	if !t.HasResult || absent(t.Result) && t.Result.Raw == "" && r.Value.Raw != "" || t.Result.Truncated && !r.Value.Truncated {
+		t.Result, t.HasResult, t.ResultSpanID = r.Value, true, a.resultIn.node.span.ID
+	}
+	if t.Outcome == OutcomeError || t.Outcome == OutcomeDenied {
+		return
+	}
+	e := resultError(r.Value)
+	if e == nil && r.Failed {
+		text := textOfValue(r.Value)
+		e = &Error{Type: "tool_error", Message: text}
+	}
+	switch {
+	case deniedResult(r.Value):
+		t.Outcome = OutcomeDenied
+	case e != nil:
+		e.Type = cmp.Or(frameworkVerdict(e.Message), e.Type)
+		e.Code = cmp.Or(e.Code, codeInMessage(e.Message))
+		t.Outcome, t.Error = OutcomeError, e
+	default:
+		t.Outcome = OutcomeOK
+	}
+}
+
+// deniedResult says whether a result is a framework's word that a person or a policy refused the call.
+func deniedResult(v Value) bool {
+	if kindOf(v.JSON) != '{' || !strings.Contains(string(v.JSON), "denied") {
+		return false
+	}
+	o := readObject(v.JSON)
+	return o.isTrue("denied") || o.str("type") == "execution-denied" || o.str("status") == "denied"
+}
+
+// outcomes decides about the requests that nothing answered.
+func (b *builder) outcomes() {
+	b.completeness()
+	for i := range b.out.ToolCalls {
+		t := &b.out.ToolCalls[i]
+		if t.Executed || t.HasResult || t.Recalled || t.Model < 0 || t.Outcome != OutcomeUnknown {
+			continue
+		}
+		m := &b.out.ModelCalls[t.Model]
+		if def, ok := m.Offered.Tool(t.Name); ok && def.Builtin {
+			continue
+		}
+		c := b.calls[t.Model]
+		if e := b.refusal(c, t.Name); e != nil {
+			t.Outcome, t.Error = OutcomeError, e
+			continue
+		}
+		if target, ok := transferTarget(t.Name, t.Arguments); ok && b.worked(target) {
+			t.Outcome = OutcomeOK
+			continue
+		}
+		if b.whole() && b.wentOn(c) {
+			t.Outcome = OutcomeMissing
+		}
+	}
+}
+
+// refusal is the error with which a framework ended the run because of this very request: it names a tool that does not exist, or its
+// arguments do not fit.
+func (b *builder) refusal(c *call, tool string) *Error {
+	if b.later(c) != nil {
+		return nil
+	}
+	look := func(n *node) *Error {
+		if n.err == nil || frameworkVerdict(n.err.Type+" "+n.err.Message) == "" {
+			return nil
+		}
+		if tool != "" && !strings.Contains(n.err.Message, tool) && len(b.out.ModelCalls[c.index].ToolCalls) > 1 {
+			return nil
+		}
+		e := *n.err
+		e.Type = frameworkVerdict(e.Type + " " + e.Message)
+		return &e
+	}
+	if e := look(c.node); e != nil {
+		return e
+	}
+	for p := range c.node.above {
+		if e := look(p); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// later is the next call of the same agent.
+func (b *builder) later(c *call) *call {
+	for _, o := range b.calls[c.index+1:] {
+		if o.node.agent == c.node.agent {
+			return o
+		}
+	}
+	return nil
+}
+
+// whole says that nothing was cut off or dropped, so that what is not there did not happen.
+func (b *builder) whole() bool { return !b.out.Complete.Truncated && b.out.Complete.Dropped == 0 }
+
+// wentOn says that the agent got past a call whose request was never answered: it called the model again, with an input in which the answer
+// would show, or it ended well. A run that ended in an error or waits for a person did not get past it.
+func (b *builder) wentOn(c *call) bool {
+	if next := b.later(c); next != nil {
+		return next.hasIn || len(b.tools) > 0
+	}
+	top := c.node.agent
+	if top == nil {
+		top = b.root
+	}
+	if top == nil || top == c.node || top.end.IsZero() || top.err != nil || b.paused() {
+		return false
+	}
+	for p := range top.above {
+		if p.err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// paused says whether the run stopped to wait for a person.
+func (b *builder) paused() bool {
+	for _, n := range b.nodes {
+		if e := n.exception(); e != nil && (isPause(e.Type) || isPause(e.Message)) {
+			return true
+		}
+	}
+	return false
+}
+
+// completeness tells what may be missing from the trace as a whole.
+func (b *builder) completeness() {
+	c := &b.out.Complete
+	c.HasRoot, c.Truncated = b.root != nil, b.trace.Truncated
+	for _, n := range b.nodes {
+		c.Dropped += n.span.Dropped
+		if n.end.IsZero() && n.span.ParentID != missingParent && n.facts.Role != RoleInner {
+			c.Unfinished++
+		}
+		if v, ok := n.span.Attrs.Bool("pawl.truncated"); ok && v {
+			c.Truncated = true
+		}
+		if v, ok := n.span.Resource.Bool("pawl.test.synthetic_time"); ok && v {
+			c.SyntheticTime = true
+		}
+	}
+	for _, t := range b.out.ToolCalls {
+		if cut(t.Arguments) || cut(t.Result) {
+			c.Truncated = true
+		}
+	}
+}
+
+// cut says whether a limit took the end of a value; what was withheld on purpose is not cut.
+func cut(v Value) bool { return v.Truncated && v.Parsed == ParsedBroken }

@@ -1,0 +1,85 @@
+package trajectory
+
+import (
+	"cmp"
+	"slices"
+)
+
+// steps puts all that happened in order of time; at one moment, what was said before what followed from it.
+func (b *builder) steps() {
+	o := b.out
+	seen := map[string]bool{}
+	for i, m := range o.ModelCalls {
+		for _, text := range userTexts(m.New) {
+			if !seen[text] {
+				seen[text] = true
+				o.Steps = append(o.Steps, Step{Kind: StepUser, SpanID: m.SpanID, Agent: m.Agent, Index: -1, Text: text, Start: m.Start, End: m.Start})
+			}
+		}
+		o.Steps = append(o.Steps, Step{Kind: StepModel, SpanID: m.SpanID, Agent: m.Agent, Index: i, Start: m.Start, End: m.End})
+	}
+	for _, text := range o.UserMessages {
+		if !seen[text] {
+			o.Steps = append(o.Steps, Step{Kind: StepUser, SpanID: b.firstSpan(), Index: -1, Text: text, Start: o.Start, End: o.Start})
+		}
+	}
+	for i, t := range o.ToolCalls {
+		o.Steps = append(o.Steps, Step{Kind: StepTool, SpanID: t.SpanID, Agent: t.Agent, Index: i, Start: t.Start, End: t.End})
+	}
+	for i, h := range o.Handoffs {
+		o.Steps = append(o.Steps, Step{Kind: StepHandoff, SpanID: h.SpanID, Agent: h.From, Index: i, Start: h.Start, End: h.Start})
+	}
+	for _, n := range b.nodes {
+		if n.facts.Role == RoleRetrieval {
+			o.Steps = append(o.Steps, Step{Kind: StepRetrieval, SpanID: n.span.ID, Agent: n.agentName, Index: -1, Text: n.span.Name, Start: n.start, End: n.end})
+		}
+	}
+	slices.SortStableFunc(o.Steps, func(x, y Step) int {
+		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(rankOf(x, o), rankOf(y, o)))
+	})
+	b.lastSteps()
+}
+
+// rankOf orders what starts at one moment. A call of a tool that has no span of its own starts when its model call ends.
+func rankOf(s Step, o *Trajectory) int {
+	switch s.Kind {
+	case StepUser:
+		return 0
+	case StepTool:
+		if o.ToolCalls[s.Index].Recalled {
+			return 1
+		}
+		return 3
+	case StepModel:
+		return 2
+	}
+	return 4
+}
+
+// lastSteps adds the reply and the error with which the run ended.
+func (b *builder) lastSteps() {
+	o := b.out
+	if o.Reply != nil {
+		o.Steps = append(o.Steps, Step{Kind: StepReply, SpanID: b.lastModelSpan(), Index: -1, Text: *o.Reply, Start: o.End, End: o.End})
+	}
+	if o.RootError != nil {
+		o.Steps = append(o.Steps, Step{Kind: StepError, SpanID: b.firstSpan(), Index: -1, Text: cmp.Or(o.RootError.Message, o.RootError.Type), Start: o.End, End: o.End})
+	}
+}
+
+func (b *builder) firstSpan() string {
+	switch {
+	case b.root != nil:
+		return b.root.span.ID
+	case len(b.nodes) > 0:
+		return b.nodes[0].span.ID
+	}
+	return ""
+}
+
+func (b *builder) lastModelSpan() string {
+	if n := len(b.out.ModelCalls); n > 0 {
+		return b.out.ModelCalls[n-1].SpanID
+	}
+	return b.firstSpan()
+}

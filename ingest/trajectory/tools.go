@@ -1,0 +1,336 @@
+package trajectory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// mergeTools finds the executions that count. A tool span right inside another of the same call is that call once more (a protocol's client
+// and server below the framework's own span); so is a second span with the same call id at the same time.
+func (b *builder) mergeTools() {
+	byID := map[string]*node{}
+	for _, n := range b.nodes {
+		if n.facts.Role != RoleTool {
+			continue
+		}
+		if mergedTools(n.facts.ToolName) {
+			n.facts.Role = RoleInner
+			continue
+		}
+		if n.facts.ToolName == "" {
+			n.facts.ToolName = toolNameOfSpan(n.span.Name)
+		}
+		outer := toolAbove(n)
+		if outer != nil && sameTool(outer, n) {
+			foldTool(outer.stands(), n)
+			continue
+		}
+		if id := n.facts.CallID; id != "" {
+			if twin := byID[id]; twin != nil && !n.end.IsZero() && !twin.end.IsZero() && within(twin, n) && sameArguments(twin, n) {
+				foldTool(twin, n)
+				continue
+			}
+			byID[id] = n
+		}
+		b.tools = append(b.tools, n)
+	}
+}
+
+// mergedTools says whether a name is ADK's for the span that repeats parallel calls.
+func mergedTools(name string) bool { return name == "(merged tools)" || name == "(merged)" }
+
+// toolNameOfSpan takes the operation's word off a span's name.
+func toolNameOfSpan(name string) string {
+	for _, prefix := range []string{"execute_tool ", "tools/call ", "tool_call ", "client_tool_call ", "tool."} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			return rest
+		}
+	}
+	return strings.TrimSuffix(name, ".tool")
+}
+
+// toolAbove is the nearest tool span around a node, unless a model or an agent works between the two.
+func toolAbove(n *node) *node {
+	for p := range n.above {
+		switch p.facts.Role {
+		case RoleTool:
+			return p
+		case RoleModel, RoleAgent:
+			return nil
+		}
+	}
+	return nil
+}
+
+func sameTool(outer, inner *node) bool {
+	return inner.span.Attrs.Has("mcp.method.name") || outer.facts.ToolName == inner.facts.ToolName ||
+		outer.facts.CallID != "" && outer.facts.CallID == inner.facts.CallID || className(outer.facts.ToolName)
+}
+
+func sameArguments(a, b *node) bool {
+	x, y := a.facts.Arguments, b.facts.Arguments
+	return absent(x) || absent(y) || x.equal(y)
+}
+
+// equal says whether two values are the same, however they are spelled.
+func (v Value) equal(o Value) bool {
+	if v.JSON != nil || o.JSON != nil {
+		return string(v.JSON) == string(o.JSON)
+	}
+	return v.Raw == o.Raw
+}
+
+func foldTool(outer, inner *node) {
+	inner.folded = outer
+	if className(outer.facts.ToolName) && !className(inner.facts.ToolName) {
+		outer.facts.ToolName = inner.facts.ToolName
+	}
+	fill(&outer.facts, inner.facts)
+	if outer.err == nil {
+		outer.err = inner.err
+	}
+}
+
+// className says whether a tool's name is only the class that a framework wraps tools in.
+func className(name string) bool {
+	switch name {
+	case "", "DynamicStructuredTool", "DynamicTool", "StructuredTool", "Tool", "FunctionTool", "BaseTool", "FunctionInvocation":
+		return true
+	}
+	return false
+}
+
+// asked is one call that a model asked for.
+type asked struct {
+	part     Part
+	agent    *node
+	call     *call // the call that asked, nil when only a history tells of it
+	seenIn   *call // the call whose history told of it first, when call is nil
+	recalled bool
+	echoed   bool // its own message was met in a later history
+	exec     *node
+	result   *Part
+	resultIn *call // the call in whose input the result was
+}
+
+// toolCalls pairs what was asked for with what was executed and answered.
+func (b *builder) toolCalls() {
+	b.collect()
+	b.pair()
+	b.emit()
+}
+
+// collect walks the calls in order: what their inputs tell of earlier calls, then what they ask for.
+func (b *builder) collect() {
+	repeated := b.repeatedIDs()
+	last := map[*node]*call{}
+	for _, c := range b.calls {
+		agent := c.node.agent
+		recallFrom := c.lastUser()
+		for i, m := range c.fresh {
+			for _, p := range m.Parts {
+				if repeated[p.ID] {
+					p.ID = ""
+				}
+				switch p.Kind {
+				case PartToolCall:
+					b.echo(p, c, last[agent], c.first && i < recallFrom)
+				case PartToolResult:
+					b.answer(p, c, last[agent], c.first && i < recallFrom)
+				}
+			}
+		}
+		for _, m := range c.node.facts.Output {
+			for _, p := range m.Parts {
+				if p.Kind != PartToolCall {
+					continue
+				}
+				if repeated[p.ID] {
+					p.ID = ""
+				}
+				b.asked = append(b.asked, &asked{part: p, agent: agent, call: c})
+			}
+		}
+		last[agent] = c
+	}
+}
+
+// repeatedIDs are the call ids that more than one request carries: they identify nothing.
+func (b *builder) repeatedIDs() map[string]bool {
+	count := map[string]int{}
+	for _, c := range b.calls {
+		for _, m := range c.node.facts.Output {
+			for _, p := range m.Parts {
+				if p.Kind == PartToolCall && p.ID != "" {
+					count[p.ID]++
+				}
+			}
+		}
+	}
+	out := map[string]bool{}
+	for id, n := range count {
+		if n > 1 {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// lastUser is the index, among the new messages, of the last one from the user: what lies before it belongs to earlier turns.
+func (c *call) lastUser() int {
+	at := 0
+	for i, m := range c.fresh {
+		if m.Role == "user" && len(userTexts([]Message{m})) > 0 {
+			at = i
+		}
+	}
+	return at
+}
+
+// echo takes a request that a history tells of. Most were seen when the model made them; some emitters show them only here.
+func (b *builder) echo(p Part, in, prev *call, past bool) {
+	for _, a := range b.asked {
+		if a.echoed && p.ID == "" {
+			continue
+		}
+		if p.ID != "" && p.ID == a.part.ID ||
+			(p.ID == "" || a.part.ID == "") && a.agent == in.node.agent && a.part.Name == p.Name && a.part.Value.equal(p.Value) {
+			a.echoed = true
+			a.part.ID = cmp.Or(a.part.ID, p.ID)
+			return
+		}
+	}
+	if past {
+		return
+	}
+	a := &asked{part: p, agent: in.node.agent, call: prev, seenIn: in, recalled: prev == nil, echoed: true}
+	b.asked = append(b.asked, a)
+}
+
+// answer gives a result out of a history to the request that it belongs to: by id, by name, else to the oldest that has none.
+func (b *builder) answer(p Part, in, prev *call, past bool) {
+	if past {
+		return
+	}
+	a := b.questionOf(p, in.node.agent)
+	if a == nil || a.result != nil {
+		return
+	}
+	a.result, a.resultIn = new(p), in
+}
+
+func (b *builder) questionOf(p Part, agent *node) *asked {
+	if p.ID != "" {
+		for _, a := range b.asked {
+			if a.part.ID == p.ID {
+				return a
+			}
+		}
+		// An id that no request has: some emitters give requests and results ids of different kinds.
+		if i := slices.IndexFunc(b.asked, func(a *asked) bool { return a.agent == agent && a.part.ID == "" && a.result == nil }); i < 0 {
+			return nil
+		}
+	}
+	for _, a := range b.asked {
+		if a.result == nil && a.agent == agent && (p.Name == "" || a.part.Name == p.Name) && (p.ID == "" || a.part.ID == "") {
+			return a
+		}
+	}
+	return nil
+}
+
+// pair joins executions with requests: by id, by name and arguments, by name and order; within one agent, save for ids.
+func (b *builder) pair() {
+	free := slices.Clone(b.tools)
+	for _, match := range []func(*asked, *node) bool{
+		func(a *asked, n *node) bool { return a.part.ID != "" && a.part.ID == n.facts.CallID },
+		func(a *asked, n *node) bool {
+			return a.agent == n.agent && a.part.Name == n.facts.ToolName && a.part.Value.equal(n.facts.Arguments)
+		},
+		func(a *asked, n *node) bool { return a.agent == n.agent && a.part.Name == n.facts.ToolName },
+		func(a *asked, n *node) bool {
+			return className(n.facts.ToolName) && !absent(n.facts.Arguments) && a.part.Value.equal(n.facts.Arguments)
+		},
+		func(a *asked, n *node) bool {
+			return a.part.Name == n.facts.ToolName && a.part.Value.equal(n.facts.Arguments)
+		},
+	} {
+		free = slices.DeleteFunc(free, func(n *node) bool {
+			for _, a := range b.asked {
+				if a.exec == nil && a.before(n) && match(a, n) {
+					a.exec = n
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// before says whether a request can have led to an execution. Recalled ones were executed elsewhere.
+func (a *asked) before(n *node) bool {
+	return !a.recalled && (a.call == nil || !n.start.Before(a.call.node.start))
+}
+
+// emit makes the tool calls, in the order in which they happened.
+func (b *builder) emit() {
+	type entry struct {
+		tool ToolCall
+		ask  *asked
+		exec *node
+	}
+	var all []entry
+	paired := map[*node]bool{}
+	for _, a := range b.asked {
+		paired[a.exec] = true
+		all = append(all, entry{b.requested(a), a, a.exec})
+	}
+	for _, n := range b.tools {
+		if !paired[n] {
+			all = append(all, entry{b.executed(n), nil, n})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y entry) int { return x.tool.Start.Compare(y.tool.Start) })
+	for i, e := range all {
+		b.judge(&e.tool, e.ask, e.exec)
+		b.out.ToolCalls = append(b.out.ToolCalls, e.tool)
+		if e.tool.Model >= 0 {
+			m := &b.out.ModelCalls[e.tool.Model]
+			m.ToolCalls = append(m.ToolCalls, i)
+		}
+	}
+}
+
+// requested makes the tool call of a request, with its execution when there is one.
+func (b *builder) requested(a *asked) ToolCall {
+	from := cmp.Or(a.call, a.seenIn)
+	t := ToolCall{
+		SpanID: from.node.span.ID, RequestSpanID: from.node.span.ID, ID: a.part.ID, Name: a.part.Name, Agent: from.node.agentName,
+		Model: -1, Requested: true, Recalled: a.recalled, Arguments: a.part.Value, Start: from.node.ended(),
+	}
+	if a.call != nil {
+		t.Model = a.call.index
+	} else {
+		t.Start = from.node.start
+	}
+	if a.exec == nil {
+		return t
+	}
+	run := b.executed(a.exec)
+	run.ID, run.Model, run.Requested, run.RequestSpanID = cmp.Or(t.ID, run.ID), t.Model, true, t.RequestSpanID
+	if t.Name != "" {
+		run.Name = t.Name
+	}
+	if absent(run.Arguments) || run.Arguments.JSON == nil && t.Arguments.JSON != nil {
+		run.Arguments = t.Arguments
+	}
+	return run
+}
+
+func (b *builder) executed(n *node) ToolCall {
+	return ToolCall{
+		SpanID: n.span.ID, ID: n.facts.CallID, Name: n.facts.ToolName, Agent: n.agentName, Model: -1, Executed: true,
+		Arguments: n.facts.Arguments, Start: n.start, End: n.end,
+	}
+}

@@ -1,0 +1,224 @@
+package trajectory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// grow makes the tree of spans: nodes in order, parents first.
+func (b *builder) grow() {
+	spans := append(slices.Clone(b.trace.Spans), b.orphanedLogs()...)
+	slices.SortFunc(spans, compareSpans)
+	byID := make(map[string]*node, len(spans))
+	all := make([]*node, 0, len(spans))
+	for i := range spans {
+		n := &node{span: &spans[i]}
+		if byID[n.span.ID] == nil {
+			byID[n.span.ID] = n
+			all = append(all, n)
+		}
+	}
+	for _, n := range all {
+		if p := byID[n.span.ParentID]; p != nil && p != n {
+			n.parent = p
+		}
+	}
+	cutCycles(all)
+	var roots []*node
+	for _, n := range all {
+		if n.parent == nil {
+			roots = append(roots, n)
+			continue
+		}
+		n.parent.children = append(n.parent.children, n)
+	}
+	b.place(roots)
+	for _, n := range roots {
+		if n.span.ParentID == "" && b.root == nil {
+			b.root = n
+		}
+	}
+}
+
+// cutCycles frees a span whose parents lead back to it: broken senders make such.
+func cutCycles(all []*node) {
+	const walking, done = 1, 2
+	state := make(map[*node]int, len(all))
+	for _, n := range all {
+		var path []*node
+		for m := n; m != nil && state[m] != done; m = m.parent {
+			if state[m] == walking {
+				m.parent = nil
+				break
+			}
+			state[m] = walking
+			path = append(path, m)
+		}
+		for _, m := range path {
+			state[m] = done
+		}
+	}
+}
+
+// place gives every node its time and puts all in order: a parent before its children, otherwise by time. A child from another resource
+// whose clock is off is moved under its parent; within one resource a child never starts before its parent.
+func (b *builder) place(roots []*node) {
+	depth := 0
+	order := map[*node]int{}
+	stack := slices.Clone(roots)
+	slices.Reverse(stack)
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		n.settleTime()
+		order[n] = depth
+		depth++
+		b.nodes = append(b.nodes, n)
+		for _, c := range slices.Backward(n.children) {
+			stack = append(stack, c)
+		}
+	}
+	slices.SortStableFunc(b.nodes, func(x, y *node) int { return cmp.Or(x.start.Compare(y.start), cmp.Compare(order[x], order[y])) })
+}
+
+func (n *node) settleTime() {
+	n.start, n.end = n.span.Start, n.span.End
+	p := n.parent
+	if p == nil {
+		return
+	}
+	if sameClock(n.span, p.span) {
+		n.shift = p.shift
+	} else if late := n.start.After(p.end) && !p.end.IsZero(); late || n.start.Before(p.start) {
+		n.shift = p.start.Sub(n.span.Start)
+	}
+	n.start = n.start.Add(n.shift)
+	if !n.end.IsZero() {
+		n.end = n.end.Add(n.shift)
+	}
+	if n.start.Before(p.start) {
+		n.start = p.start
+	}
+	if !n.end.IsZero() && n.end.Before(n.start) {
+		n.end = n.start
+	}
+}
+
+// sameClock says whether two spans come from one process, as far as their resources tell.
+func sameClock(a, b *Span) bool {
+	for _, k := range []string{"service.name", "service.instance.id", "host.name", "process.pid"} {
+		if a.Resource.Text(k) != b.Resource.Text(k) {
+			return false
+		}
+	}
+	return true
+}
+
+// orphanedLogs makes a span of the records that name one which never came, so that what they say is not lost.
+func (b *builder) orphanedLogs() []Span {
+	byID := map[string]*Span{}
+	for i := range b.trace.Logs {
+		l := &b.trace.Logs[i]
+		if l.SpanID == "" || !isMessageEvent(l.Name) {
+			continue
+		}
+		s := byID[l.SpanID]
+		if s == nil {
+			s = &Span{TraceID: l.TraceID, ID: l.SpanID, ParentID: missingParent, Name: l.Name, Start: l.Time, Resource: l.Resource, Scope: l.Scope}
+			byID[l.SpanID] = s
+		}
+		s.Logs = append(s.Logs, *l)
+		if l.Time.After(s.Start) {
+			s.End = l.Time
+		}
+	}
+	out := make([]Span, 0, len(byID))
+	for _, s := range byID {
+		out = append(out, *s)
+	}
+	return out // grow sorts
+}
+
+// missingParent marks a span of which only records came: it is no root.
+const missingParent = "?"
+
+// dropPending takes out the start markers of Logfire whose real span came; a marker alone stands for a span that never ended.
+func (b *builder) dropPending() {
+	real := map[string]bool{}
+	for _, n := range b.nodes {
+		if n.span.Attrs.Text("logfire.span_type") != "pending_span" {
+			real[n.span.ID] = true
+		}
+	}
+	for _, n := range b.nodes {
+		if n.span.Attrs.Text("logfire.span_type") != "pending_span" {
+			continue
+		}
+		n.end = time.Time{}
+		if real[n.span.ParentID] {
+			n.facts.Role = RoleInner
+		}
+	}
+}
+
+// nameAgents gives every node its agent: the nearest agent span around it, and the name that it or that span states.
+func (b *builder) nameAgents() {
+	for _, n := range b.topDown() {
+		if n.parent != nil {
+			n.agent, n.agentName = n.parent.agent, n.parent.agentName
+		}
+		if n.facts.Role == RoleAgent {
+			n.agent = n
+		}
+		if n.facts.Agent != "" && n.facts.Role != RoleTool {
+			n.agentName = n.facts.Agent
+		}
+	}
+	for _, n := range b.nodes {
+		if n.facts.Role != RoleNone && n.facts.Role != RoleInner && n.agentName != "" && !slices.Contains(b.out.Agents, n.agentName) {
+			b.out.Agents = append(b.out.Agents, n.agentName)
+		}
+	}
+}
+
+// topDown returns the nodes with every parent before its children.
+func (b *builder) topDown() []*node {
+	out := make([]*node, 0, len(b.nodes))
+	for _, n := range b.nodes {
+		if n.parent == nil {
+			out = append(out, n)
+		}
+	}
+	for i := 0; i < len(out); i++ {
+		out = append(out, out[i].children...)
+	}
+	return out
+}
+
+// above yields the ancestors of a node, nearest first.
+func (n *node) above(yield func(*node) bool) {
+	for p := n.parent; p != nil; p = p.parent {
+		if !yield(p) {
+			return
+		}
+	}
+}
+
+// stands returns the node that stands for what this one describes.
+func (n *node) stands() *node {
+	for n.folded != nil {
+		n = n.folded
+	}
+	return n
+}
+
+func (n *node) attr(keys ...string) string {
+	for _, k := range keys {
+		if s := n.span.Attrs.Str(k); s != "" && strings.TrimSpace(s) != "" {
+			return s
+		}
+	}
+	return ""
+}
