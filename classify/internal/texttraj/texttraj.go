@@ -1,0 +1,319 @@
+// Package texttraj reads trajectories from a small text form, for the fixtures of rules. One line is one thing that happened, a second after
+// the one before it; lines that are indented say more about the call or the tool set above them.
+//
+//	trace service=shop route=/chat session=s1 [noroot] [truncated] [dropped=3] [synthetic] [error="429 too many requests"]
+//	tools NAME                      a tool set, to be offered by name
+//	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
+//	user Where is my order?
+//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [in=10] [out=5] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"]
+//	call c1 get_order {"id":1}      requested by the model call above it, executed, without a result unless said below
+//	  ok {"status":"sent"}          result and outcome: ok, error or denied, then the result
+//	  error {"error":"no such id"}
+//	  fails some message            the span's error, which is no result
+//	  missing | unknown | timeout   outcome without a result
+//	  noargs | cut | unrequested | unexecuted | agent=NAME | again (same model turn, already the default)
+//	handoff a b
+//	reply It was sent.
+//	feedback NAME LABEL
+//	gap tool_schemas set X=1
+//
+// Arguments and results that are not JSON are kept as text; arguments that begin with { or [ and do not parse are broken.
+package texttraj
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// Parse reads one trajectory. Errors name the line.
+func Parse(text string) (*trajectory.Trajectory, error) {
+	r := &reader{
+		t:    &trajectory.Trajectory{TraceID: "00000000000000000000000000000001", Complete: trajectory.Completeness{HasRoot: true}},
+		sets: map[string]*trajectory.ToolSet{}, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), model: -1,
+	}
+	r.t.Start = r.now
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if err := r.line(strings.TrimRight(line, "\r\n ")); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	r.finish()
+	return r.t, nil
+}
+
+type reader struct {
+	t     *trajectory.Trajectory
+	sets  map[string]*trajectory.ToolSet
+	set   *trajectory.ToolSet // being filled
+	now   time.Time
+	model int  // the last model call
+	call  int  // the last call
+	in    bool // indented lines belong to a call
+}
+
+func (r *reader) line(line string) error {
+	body := strings.TrimSpace(line)
+	if body == "" || strings.HasPrefix(body, "#") {
+		return nil
+	}
+	word, rest, _ := strings.Cut(body, " ")
+	rest = strings.TrimSpace(rest)
+	if line[0] == ' ' || line[0] == '\t' {
+		return r.more(word, rest)
+	}
+	r.now = r.now.Add(time.Second)
+	switch word {
+	case "trace":
+		return r.trace(rest)
+	case "tools":
+		r.set, r.in = &trajectory.ToolSet{}, false
+		r.sets[rest] = r.set
+	case "user":
+		r.t.UserMessages = append(r.t.UserMessages, rest)
+		r.step(trajectory.StepUser, "", "", -1, rest)
+	case "model":
+		return r.modelCall(rest)
+	case "call":
+		return r.toolCall(rest)
+	case "handoff":
+		from, to, _ := strings.Cut(rest, " ")
+		r.t.Handoffs = append(r.t.Handoffs, trajectory.Handoff{From: from, To: to, Start: r.now})
+		r.step(trajectory.StepHandoff, "", from, len(r.t.Handoffs)-1, "")
+	case "reply":
+		r.t.Reply = &rest
+		r.step(trajectory.StepReply, "", "", -1, rest)
+	case "feedback":
+		name, label, _ := strings.Cut(rest, " ")
+		r.t.Feedback = append(r.t.Feedback, trajectory.Feedback{Name: name, Label: label})
+	case "gap":
+		fact, remedy, _ := strings.Cut(rest, " ")
+		r.t.Gaps = append(r.t.Gaps, trajectory.Gap{Fact: trajectory.Fact(fact), Remedy: remedy})
+	default:
+		return fmt.Errorf("unknown word %q", word)
+	}
+	return nil
+}
+
+func (r *reader) trace(rest string) error {
+	return options(rest, func(k, v string) error {
+		c := &r.t.Complete
+		switch k {
+		case "id":
+			r.t.TraceID = v
+		case "service":
+			r.t.Service = v
+		case "session":
+			r.t.SessionID = v
+		case "route":
+			r.t.Route = v
+		case "noroot":
+			c.HasRoot = false
+		case "truncated":
+			c.Truncated = true
+		case "synthetic":
+			c.SyntheticTime = true
+		case "dropped":
+			c.Dropped = number(v)
+		case "unfinished":
+			c.Unfinished = number(v)
+		case "error":
+			r.t.RootError = &trajectory.Error{Message: v}
+		default:
+			return fmt.Errorf("unknown option %q of trace", k)
+		}
+		return nil
+	})
+}
+
+func (r *reader) modelCall(rest string) error {
+	id, rest, _ := strings.Cut(rest, " ")
+	m := trajectory.ModelCall{SpanID: id, Start: r.now, End: r.now.Add(500 * time.Millisecond)}
+	err := options(rest, func(k, v string) error {
+		switch k {
+		case "agent":
+			m.Agent = v
+		case "tools":
+			set, ok := r.sets[v]
+			if !ok {
+				return fmt.Errorf("no tool set %q above", v)
+			}
+			m.Offered = set
+		case "model":
+			m.ModelRequested, m.ModelResponded = v, v
+		case "provider":
+			m.Provider = v
+		case "in":
+			m.Usage.Input = new(int64(number(v)))
+		case "out":
+			m.Usage.Output = new(int64(number(v)))
+		case "cached":
+			m.Usage.CacheRead = new(int64(number(v)))
+		case "cost":
+			f, _ := strconv.ParseFloat(v, 64)
+			m.Usage.CostUSD = &f
+		case "finish":
+			m.FinishReason, m.FinishRaw = trajectory.FinishReason(v), v
+		case "raw":
+			m.FinishRaw = v
+		case "error":
+			m.Error = &trajectory.Error{Message: v}
+		default:
+			return fmt.Errorf("unknown option %q of model", k)
+		}
+		return nil
+	})
+	r.t.ModelCalls = append(r.t.ModelCalls, m)
+	r.model = len(r.t.ModelCalls) - 1
+	r.step(trajectory.StepModel, id, m.Agent, r.model, "")
+	return err
+}
+
+func (r *reader) toolCall(rest string) error {
+	id, rest, _ := strings.Cut(rest, " ")
+	name, args, _ := strings.Cut(rest, " ")
+	if name == "" {
+		return fmt.Errorf("call wants a span and a name")
+	}
+	c := trajectory.ToolCall{SpanID: id, ID: "id-" + id, Name: name, Model: r.model, Requested: r.model >= 0, Executed: true,
+		Arguments: value(args), Outcome: trajectory.OutcomeUnknown, Start: r.now, End: r.now.Add(500 * time.Millisecond)}
+	if r.model >= 0 {
+		m := &r.t.ModelCalls[r.model]
+		c.Agent, c.RequestSpanID = m.Agent, m.SpanID
+		m.ToolCalls = append(m.ToolCalls, len(r.t.ToolCalls))
+	}
+	r.t.ToolCalls = append(r.t.ToolCalls, c)
+	r.call, r.in = len(r.t.ToolCalls)-1, true
+	r.step(trajectory.StepTool, id, c.Agent, r.call, "")
+	return nil
+}
+
+func (r *reader) more(word, rest string) error {
+	if !r.in {
+		return r.tool(word, rest)
+	}
+	c := &r.t.ToolCalls[r.call]
+	switch word {
+	case "ok", "error", "denied":
+		c.Outcome, c.Result, c.HasResult, c.ResultSpanID = trajectory.Outcome(word), value(rest), true, c.SpanID
+		if word != "ok" {
+			c.Error = &trajectory.Error{Message: rest}
+		}
+	case "result":
+		c.Result, c.HasResult = value(rest), true
+	case "fails":
+		c.Outcome, c.Error = trajectory.OutcomeError, &trajectory.Error{Message: rest}
+	case "missing", "unknown", "timeout":
+		c.Outcome = trajectory.Outcome(word)
+		c.Executed = word == "timeout"
+	case "noargs":
+		c.Arguments = trajectory.Value{Parsed: trajectory.ParsedAbsent}
+	case "cut":
+		c.Arguments = trajectory.Value{Raw: c.Arguments.Raw, Parsed: trajectory.ParsedBroken, Truncated: true}
+	case "unrequested":
+		c.Requested, c.Model, c.RequestSpanID = false, -1, ""
+	case "unexecuted":
+		c.Executed = false
+	default:
+		return fmt.Errorf("unknown word %q below a call", word)
+	}
+	return nil
+}
+
+func (r *reader) tool(name, rest string) error {
+	if r.set == nil {
+		return fmt.Errorf("%q belongs to nothing", name)
+	}
+	d := trajectory.ToolDef{Name: name, Builtin: rest == "builtin"}
+	if rest != "" && !d.Builtin {
+		d.Schema = jsontext.Value(rest)
+	}
+	r.set.Tools = append(r.set.Tools, d)
+	return nil
+}
+
+func (r *reader) step(kind trajectory.StepKind, span, agent string, index int, text string) {
+	r.t.Steps = append(r.t.Steps, trajectory.Step{Kind: kind, SpanID: span, Agent: agent, Index: index, Text: text, Start: r.now, End: r.now})
+	if agent != "" && !slices.Contains(r.t.Agents, agent) {
+		r.t.Agents = append(r.t.Agents, agent)
+	}
+}
+
+func (r *reader) finish() {
+	r.t.End, r.t.Spans = r.now, 1+len(r.t.ModelCalls)+len(r.t.ToolCalls)
+	for _, m := range r.t.ModelCalls {
+		if m.Offered == nil {
+			continue
+		}
+		sum := sha256.New()
+		for _, d := range m.Offered.Tools {
+			fmt.Fprintf(sum, "%s %s\n", d.Name, d.Schema)
+			if !slices.ContainsFunc(r.t.ToolsOffered, func(o trajectory.ToolDef) bool { return o.Name == d.Name }) {
+				r.t.ToolsOffered = append(r.t.ToolsOffered, d)
+			}
+		}
+		m.Offered.Digest = hex.EncodeToString(sum.Sum(nil))
+	}
+}
+
+func value(raw string) trajectory.Value {
+	v := trajectory.Value{Raw: raw, Parsed: trajectory.ParsedText}
+	j := jsontext.Value(raw)
+	switch {
+	case raw == "":
+		return trajectory.Value{Parsed: trajectory.ParsedAbsent}
+	case j.IsValid():
+		j = slices.Clone(j)
+		_ = j.Canonicalize()
+		v.JSON, v.Parsed = j, trajectory.ParsedObject
+	case raw[0] == '{' || raw[0] == '[':
+		v.Parsed = trajectory.ParsedBroken
+	}
+	return v
+}
+
+// options reads key=value, key="value with blanks", and bare keys.
+func options(s string, set func(k, v string) error) error {
+	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
+		end := strings.IndexAny(s, " =")
+		if end < 0 {
+			end = len(s)
+		}
+		if end == len(s) || s[end] == ' ' {
+			if err := set(s[:end], ""); err != nil {
+				return err
+			}
+			s = s[end:]
+			continue
+		}
+		k, rest := s[:end], s[end+1:]
+		v, err := strconv.QuotedPrefix(rest)
+		n := len(v)
+		if err != nil {
+			v, _, _ = strings.Cut(rest, " ")
+			n = len(v)
+		} else if v, err = strconv.Unquote(v); err != nil {
+			return err
+		}
+		if err := set(k, v); err != nil {
+			return err
+		}
+		s = rest[n:]
+	}
+	return nil
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}

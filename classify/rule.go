@@ -1,0 +1,73 @@
+package classify
+
+import (
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// Rule is one heuristic classifier. Check must be pure and deterministic: equal inputs give equal results, in any process.
+type Rule struct {
+	Name     string // the rule's name in output and in config's rules map
+	Version  int    // raised with every change of what matches
+	Label    Label
+	Severity Severity // of its findings, unless a finding says less
+	Form     Form     // how its cases are asserted
+	Doc      Doc
+	Needs    []trajectory.Fact // without any one of these the rule is inapplicable and Check is not called
+	Params   any               // a struct value: the defaults, by JSON names; nil when the rule has none
+	Check    func(*Input) Result
+}
+
+// Doc is what a person is told about a rule.
+type Doc struct {
+	Title   string // one line
+	Why     string // why this is a failure, and how the rule decides
+	Fix     string // what to change in an agent that has it
+	Example string // the shortest trace that has it
+}
+
+// ID is the rule's name and version, as findings carry it: loop@1.
+func (r Rule) ID() string { return ruleID(r.Name, r.Version) }
+
+// Input is what a rule may look at.
+type Input struct {
+	Trajectory *trajectory.Trajectory
+	Catalog    *catalog.Catalog   // never nil
+	Baseline   *baseline.Snapshot // nil when there is none
+	Schemas    *Schemas           // compiles tool schemas, once each
+
+	rule *armed
+}
+
+// ParamsOf returns the rule's effective parameters. P must be the type of the rule's Params.
+func ParamsOf[P any](in *Input) P {
+	p, _ := in.rule.params.(P)
+	return p
+}
+
+// Finding starts a finding of the running rule: everything that follows from the rule itself is filled in, with confidence 1 and no step.
+func (in *Input) Finding(agent string, parts ...Part) Finding {
+	r := in.rule
+	return Finding{
+		Label: r.Label, Rule: r.id, Source: SourceRule, Severity: r.Severity, Confidence: 1,
+		Fingerprint: NewFingerprint(r.Label, in.Trajectory.Service, agent, parts...),
+		Evidence:    []Evidence{}, Form: r.Form, Agent: agent, Step: -1, Params: r.effective,
+	}
+}
+
+// Result is a rule's answer: findings, or none, or a fact that it lacks. Make it with Match, NoMatch or Blind.
+type Result struct {
+	Findings []Finding
+	Missing  trajectory.Fact // "" unless the rule could not see
+	Remedy   string
+}
+
+// Match answers with findings; none of them is no match.
+func Match(fs ...Finding) Result { return Result{Findings: fs} }
+
+// NoMatch answers that the facts were there and nothing is wrong.
+func NoMatch() Result { return Result{} }
+
+// Blind answers that a fact is missing. The remedy may be "": then the trajectory's own, or a general one, is used.
+func Blind(f trajectory.Fact, remedy string) Result { return Result{Missing: f, Remedy: remedy} }

@@ -1,0 +1,164 @@
+package rule
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// HallucinatedTool finds calls of tools that do not exist: the name is not among the tools offered in that very call, or the framework says
+// that it knows no such tool.
+var HallucinatedTool = add(classify.Rule{
+	Name: "hallucinated_tool", Version: 1, Label: classify.HallucinatedTool, Severity: classify.Blocking, Form: classify.FormNever,
+	Doc: classify.Doc{
+		Title: "the model called a tool that it was not offered",
+		Why: "The call cannot run, and the model believes in an ability that it does not have. The requested name is compared with the tools offered in " +
+			"that very model call, prefixes of frameworks aside; tools of the provider, output tools and hand-offs are left out. A framework's own " +
+			"words (\"unknown tool\") count too.",
+		Fix:     "Name in the system prompt what the agent cannot do, rename the tool that the model means, or offer it in every call of the run.",
+		Example: "issue_refund {} where search_orders and get_order were offered",
+	},
+	Needs: []trajectory.Fact{trajectory.FactToolCalls},
+	Check: checkHallucinated,
+})
+
+// unknownTool are the words by which frameworks say that they know no such tool.
+var unknownTool = []says{
+	wording("pydantic-ai", `^(error: )?unknown tool name`),
+	wording("ADK", `is not found in the tools_dict|^(error: )?tool '?[^ ]{1,100}'? not found`),
+	wording("Strands", `^(error: )?unknown tool:`),
+	wording("OpenAI Agents", `tool [^ ]{1,100} not found in agent`),
+	wording("smolagents", `unknown tool .{1,200}should be (one of|instead one of)`),
+	wording("agent-framework", `requested function .{1,200}not found`),
+	wording("Semantic Kernel", `is not part of the provided tools`),
+	wording("AutoGen", `not found in any workbench`),
+	wording("AI SDK", `tried to call unavailable tool|nosuchtoolerror`),
+	wording("LiveKit", `unknown ai function`),
+	wording("CrewAI", `don't exist,? these are the only available`),
+	wording("Genkit", `tool .{1,100} not found`),
+	wording("Gemini CLI", `^(error: )?tool ".{1,100}" not found`),
+	wording("Spring AI", `no toolcallback found for tool name`),
+	wording("LangGraph", `is not a valid tool`),
+	wording("MCP", `mcp error -32601|unknown tool:|tool .{1,100} not found`),
+	wording("tool loop", `\b(no such tool|unknown (tool|function)|(tool|function) does not exist|unknown_tool|tool_not_found)\b`),
+}
+
+func checkHallucinated(in *classify.Input) classify.Result {
+	t := in.Trajectory
+	var out []classify.Finding
+	judged := 0
+	for i := range t.ToolCalls {
+		c := &t.ToolCalls[i]
+		offered, seen := offeredTo(t, c)
+		if seen || !c.Requested {
+			judged++
+		}
+		if f, ok := hallucination(in, i, offered, seen); ok {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 && judged == 0 && len(t.ToolCalls) > 0 {
+		return classify.Blind(trajectory.FactToolsOffered, "")
+	}
+	return classify.Match(merged(out)...)
+}
+
+// offeredTo returns the tools that the call could be chosen from; seen is false when the data does not say.
+func offeredTo(t *trajectory.Trajectory, c *trajectory.ToolCall) (set *trajectory.ToolSet, seen bool) {
+	if c.Model < 0 {
+		return nil, false
+	}
+	set = t.ModelCalls[c.Model].Offered
+	return set, set != nil
+}
+
+func hallucination(in *classify.Input, i int, offered *trajectory.ToolSet, seen bool) (classify.Finding, bool) {
+	c := &in.Trajectory.ToolCalls[i]
+	by := unknownBy(c)
+	absent := seen && c.Requested && !known(in, c, offered)
+	if ran := c.Executed && c.Outcome == trajectory.OutcomeOK && !looksFailed(c); ran && by == "" {
+		return classify.Finding{}, false // it ran, so it exists; the list of offers is not the whole truth
+	}
+	if !absent && by == "" || pseudo(c.Name) {
+		return classify.Finding{}, false
+	}
+	if by != "" && seen && !absent {
+		return classify.Finding{}, false // it was offered: that the server lost it is the outside's failure, not the model's
+	}
+	return hallucinatedFinding(in, i, offered, absent, by), true
+}
+
+func known(in *classify.Input, c *trajectory.ToolCall, offered *trajectory.ToolSet) bool {
+	_, ok := findTool(offered, c.Name)
+	return ok || c.Name == ""
+}
+
+// unknownBy returns whose words say that there is no such tool.
+func unknownBy(c *trajectory.ToolCall) string {
+	if c.Error != nil {
+		if who := speaker(unknownTool, c.Error.Type+" "+c.Error.Message); who != "" {
+			return who
+		}
+	}
+	if c.HasResult && (failed(c) || looksFailed(c)) {
+		return speaker(unknownTool, c.Result.Raw[:min(len(c.Result.Raw), 400)])
+	}
+	return ""
+}
+
+var digitRuns = regexp.MustCompile(`[0-9]+`)
+
+func hallucinatedFinding(in *classify.Input, i int, offered *trajectory.ToolSet, absent bool, by string) classify.Finding {
+	c := &in.Trajectory.ToolCalls[i]
+	name := classify.SafeName(catalog.Normalise(c.Name))
+	f := in.Finding(c.Agent, classify.Name("tool", digitRuns.ReplaceAllString(catalog.Normalise(c.Name), "#")))
+	f.Step = stepOf(in.Trajectory, trajectory.StepTool, i)
+	f.Title = name + " called, a tool that was not offered"
+	switch {
+	case absent && by != "":
+		f.Confidence = 0.99
+		f.Why = fmt.Sprintf("%s is none of the %d tools offered in this call, and %s says that there is no such tool", name, len(offered.Tools), by)
+	case absent:
+		f.Confidence = 0.95
+		f.Why = fmt.Sprintf("%s is none of the %d tools offered in this call", name, len(offered.Tools))
+	default:
+		f.Confidence = 0.85
+		f.Why = fmt.Sprintf("%s says that there is no tool %s", by, name)
+	}
+	f.Why += suggestion(c.Name, offered) + "."
+	if absent {
+		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: firstOf(c.RequestSpanID, c.SpanID), What: "requested " + name + "; not among the offered tools"})
+	}
+	if by != "" {
+		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: firstOf(c.ResultSpanID, c.SpanID), What: "no such tool: the words of " + by})
+	}
+	return f
+}
+
+func suggestion(name string, offered *trajectory.ToolSet) string {
+	if offered == nil {
+		return ""
+	}
+	names := []string{}
+	for _, d := range offered.Tools {
+		names = append(names, d.Name)
+	}
+	slices.Sort(names)
+	if near, ok := classify.Nearest(catalog.Normalise(name), names); ok {
+		return "; perhaps it means " + classify.SafeName(near)
+	}
+	return ""
+}
+
+func firstOf(ids ...string) string {
+	for _, id := range ids {
+		if id != "" {
+			return id
+		}
+	}
+	return ""
+}

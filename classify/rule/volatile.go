@@ -1,0 +1,94 @@
+package rule
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// Fields that differ from call to call without meaning another call: the identity of the request and its time.
+var volatileField = regexp.MustCompile(`(?i)^_*(x[-_])?((request|trace|span|correlation|invocation|call|message|tool_?call)[-_]?id|traceparent|` +
+	`idempotency[-_]?key|nonce|ts|time_?stamp|(server|current|response|request)[-_]?time|` +
+	`(requested|sent|fetched|retrieved|generated|checked|queried|as_of|served)[-_]?at|` +
+	`(elapsed|duration|took|latency)([-_]?(ms|s|sec|seconds|millis))?|etag)$`)
+
+// mayBeVolatile is a cheap test that spares most values the parsing.
+var mayBeVolatile = regexp.MustCompile(`(?i)id"|parent"|key"|nonce"|ts"|stamp"|time"|at"|ms"|sec|millis|elapsed|duration|took|latency|etag|\d:\d\d`)
+
+var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`)
+
+// steady returns the canonical JSON with the volatile fields blanked; inValues also blanks times inside of texts, as suits results.
+func steady(v jsontext.Value, inValues bool) string {
+	if !mayBeVolatile.Match(v) {
+		return string(v)
+	}
+	var doc any
+	if err := json.Unmarshal(v, &doc); err != nil {
+		return string(v)
+	}
+	b, err := json.Marshal(blank(doc, inValues), json.Deterministic(true))
+	if err != nil {
+		return string(v)
+	}
+	return string(b)
+}
+
+func blank(doc any, inValues bool) any {
+	switch d := doc.(type) {
+	case map[string]any:
+		for k, v := range d {
+			if volatileField.MatchString(k) && !isStructure(v) {
+				d[k] = "#"
+				continue
+			}
+			d[k] = blank(v, inValues)
+		}
+	case []any:
+		for i, v := range d {
+			d[i] = blank(v, inValues)
+		}
+	case string:
+		if inValues {
+			return clock.ReplaceAllString(d, "#")
+		}
+	}
+	return doc
+}
+
+func isStructure(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// resultText returns what a call answered, such that two answers that say the same are equal: volatile fields and times blanked, and in
+// errors every number and id. The second value is false when the data does not hold the answer.
+func resultText(c *trajectory.ToolCall) (string, bool) {
+	if failed(c) {
+		text := c.Result.Raw
+		if text == "" && c.Error != nil {
+			text = c.Error.Type + " " + c.Error.Message
+		}
+		return string(c.Outcome) + " " + classify.Scrub(text), true
+	}
+	switch {
+	case !c.HasResult || c.Result.Truncated:
+		return "", false
+	case c.Result.JSON != nil:
+		return steady(c.Result.JSON, true), true
+	default:
+		return clock.ReplaceAllString(strings.TrimSpace(c.Result.Raw), "#"), true
+	}
+}
+
+// failed says that the call is known to have gone wrong.
+func failed(c *trajectory.ToolCall) bool {
+	return c.Outcome == trajectory.OutcomeError || c.Outcome == trajectory.OutcomeDenied || c.Outcome == trajectory.OutcomeTimeout
+}

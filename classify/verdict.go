@@ -1,0 +1,70 @@
+package classify
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// verdict judges the trace: failing with a finding that matters; else unclassified when something went wrong that no rule explains; else
+// incomplete when the trace has no root or was cut; else passing.
+func verdict(t *trajectory.Trajectory, fs []Finding) Verdict {
+	switch {
+	case slices.ContainsFunc(fs, matters):
+		return Failing
+	case t.RootError != nil, slices.ContainsFunc(t.Feedback, bad), silent(t):
+		return Unclassified
+	case !whole(t):
+		return Incomplete
+	default:
+		return Passing
+	}
+}
+
+// Flagged returns the report of a trace that somebody outside called bad: what no rule explains is then unclassified.
+func (r Report) Flagged() Report {
+	if r.Verdict == Passing || r.Verdict == Incomplete {
+		r.Verdict = Unclassified
+	}
+	return r
+}
+
+func matters(f Finding) bool { return f.Severity.rank() >= Warning.rank() }
+
+func whole(t *trajectory.Trajectory) bool { return t.Complete.HasRoot && !t.Complete.Truncated }
+
+// silent says that the agent gave no reply. Of a trace that is not whole, or whose emitter does not record replies, nobody can say so.
+func silent(t *trajectory.Trajectory) bool {
+	if _, lacks := t.Lacks(trajectory.FactReply); lacks || !whole(t) {
+		return false
+	}
+	return t.Reply == nil || strings.TrimSpace(*t.Reply) == ""
+}
+
+// bad says whether feedback calls the run bad: by its label, or by a score of nothing under a name that tells that more is better.
+func bad(f trajectory.Feedback) bool {
+	switch strings.ToLower(strings.TrimSpace(f.Label)) {
+	case "bad", "negative", "fail", "failed", "incorrect", "wrong", "thumbs_down", "thumbs down", "thumbs-down", "down", "dislike", "unhelpful":
+		return true
+	}
+	if f.Score == nil || *f.Score > 0 || f.Label != "" {
+		return false
+	}
+	name := strings.ToLower(f.Name)
+	return slices.ContainsFunc([]string{"feedback", "thumb", "rating", "satisf", "helpful", "correct", "success", "quality"},
+		func(w string) bool { return strings.Contains(name, w) })
+}
+
+// primary is the label of the earliest step where the agent went wrong. What the outside did counts only if nothing else matched; info never.
+// Of findings on one step the order of Labels decides. The findings must be sorted.
+func primary(fs []Finding) *Label {
+	for _, outside := range []bool{false, true} {
+		for _, f := range fs {
+			if matters(f) && f.Label.outside() == outside {
+				return &f.Label
+			}
+		}
+	}
+	return nil
+}
