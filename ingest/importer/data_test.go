@@ -1,0 +1,143 @@
+package importer
+
+import (
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pawl-dev/pawl/ingest/otlp/wire"
+)
+
+// data is where real telemetry lies, beside the repository.
+func data(t *testing.T, sub string) string {
+	t.Helper()
+	dir := filepath.Join("..", "..", "..", "shared", "data", sub)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("no recorded telemetry at %s", dir)
+	}
+	return dir
+}
+
+// total reads a path and counts spans and log records, those without a trace included; a problem fails the test.
+func total(t *testing.T, path string) (spans, logs int) {
+	t.Helper()
+	for item, err := range Walk(Options{}, path) {
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		r := item.Report
+		if r.Rejected.Count > 0 || len(r.Warnings) > 0 {
+			t.Errorf("%s:%d: %+v", item.File, item.Line, r)
+		}
+		if item.Data.Signal == wire.Logs {
+			logs += item.Data.Logs.LogRecordCount() + r.Untraced
+		} else {
+			spans += item.Data.Traces.SpanCount()
+		}
+	}
+	return spans, logs
+}
+
+func TestCapturesMatchTheirManifest(t *testing.T) {
+	dir := data(t, "captures")
+	in, err := os.Open(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	table := csv.NewReader(in)
+	table.Comma, table.LazyQuotes, table.FieldsPerRecord = '\t', true, -1
+	rows, err := table.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := map[string]int{}
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	seen := 0
+	for _, row := range rows[1:] {
+		cell := func(name string) string { return row[column[name]] }
+		base := filepath.Join(dir, cell("sdk")+"-"+cell("version"), cell("scenario"))
+		spans, _ := totalIf(t, base+".otlp.jsonl.gz")
+		_, logs := totalIf(t, base+".logs.otlp.jsonl.gz")
+		wantSpans, _ := strconv.Atoi(cell("spans"))
+		wantLogs, _ := strconv.Atoi(cell("log_records"))
+		if spans != wantSpans || logs != wantLogs {
+			t.Errorf("%s: %d spans and %d log records, the manifest has %d and %d", base, spans, logs, wantSpans, wantLogs)
+		}
+		bodies(t, base, spans, logs)
+		seen++
+	}
+	t.Logf("%d captures", seen)
+}
+
+func totalIf(t *testing.T, path string) (spans, logs int) {
+	if _, err := os.Stat(path); err != nil {
+		return 0, 0
+	}
+	return total(t, path)
+}
+
+// bodies checks that the raw request bodies of a capture, where kept, hold what its JSON lines hold.
+func bodies(t *testing.T, base string, spans, logs int) {
+	paths, err := filepath.Glob(base + ".0*.pb.gz")
+	if err != nil || len(paths) == 0 {
+		return
+	}
+	gotSpans, gotLogs := 0, 0
+	for _, path := range paths {
+		s, l := total(t, path)
+		gotSpans, gotLogs = gotSpans+s, gotLogs+l
+	}
+	if gotSpans != spans || gotLogs != logs {
+		t.Errorf("%s: request bodies hold %d spans and %d log records, the lines %d and %d", base, gotSpans, gotLogs, spans, logs)
+	}
+}
+
+func TestPublicExports(t *testing.T) {
+	dir := data(t, "public")
+	read, named, other := 0, 0, 0
+	for item, err := range Walk(Options{}, dir) {
+		unsupported, isShape := errors.AsType[*Unsupported](err)
+		switch {
+		case err == nil:
+			read++
+			zero := strings.HasSuffix(item.File, "claude_code.json")
+			if (item.Report.Rejected.Count > 0) != zero || item.Report.Spans == 0 != zero {
+				t.Errorf("%s:%d: %+v", item.File, item.Line, item.Report)
+			}
+		case isShape:
+			named++
+			t.Logf("%v: %s", err.(*Problem).File, unsupported.Shape)
+		case errors.Is(err, ErrNotTelemetry):
+			other++
+			t.Logf("%v", err)
+		default:
+			t.Errorf("%v", err)
+		}
+	}
+	if read == 0 || named == 0 {
+		t.Errorf("read %d, named %d, other %d", read, named, other)
+	}
+}
+
+func TestLabelledRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 200 MB")
+	}
+	files, err := filepath.Glob(filepath.Join(data(t, "labelled"), "*", "traces.jsonl.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		if spans, _ := total(t, path); spans == 0 {
+			t.Errorf("%s: no spans", path)
+		}
+	}
+}
