@@ -1,0 +1,83 @@
+package queue
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const (
+	serverStart   = 5 * time.Minute // a store is replayed after an unclean stop: about a second per GiB
+	serverPending = 256 << 20       // bytes on their way to one of our own connections
+	serverStore   = 1 << 50         // no limit of its own: every stream has one
+	serverMemory  = 1 << 30         // consumer state of readers
+)
+
+// startServer locks the directory and starts JetStream inside this process, without a listener.
+func (q *Queue) startServer() error {
+	unlock, err := lockDir(q.opts.Dir)
+	if err != nil {
+		return err
+	}
+	q.unlock = unlock
+	srv, err := server.NewServer(&server.Options{
+		ServerName: "pawl", DontListen: true, NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
+		JetStream: true, StoreDir: filepath.Join(q.opts.Dir, "nats"), SyncAlways: true,
+		JetStreamMaxStore: serverStore, JetStreamMaxMemory: serverMemory,
+		MaxPayload: int32(q.opts.MaxPayload), MaxPending: serverPending,
+	})
+	if err != nil {
+		return fmt.Errorf("queue: embedded server: %w", err)
+	}
+	q.srv = srv
+	srv.SetLoggerV2(serverLog{q.lg.With("source", "nats-server")}, false, false, false)
+	srv.Start()
+	if !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
+		return fmt.Errorf("queue: embedded server did not start on %s: see the log lines above", q.opts.Dir)
+	}
+	return nil
+}
+
+// lockDir makes dir, proves that it can be written, and takes its lock. unlock gives it back.
+func lockDir(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("queue: data directory: %w: choose another with data_dir, or create it for this user", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("queue: data directory: %w: it must belong to the user that runs pawl", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "LOCK"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("queue: data directory: %w: make it writable for the user that runs pawl, or choose another with data_dir", err)
+	}
+	if err := lockFile(f); err != nil {
+		holder, _ := os.ReadFile(f.Name())
+		f.Close()
+		return nil, fmt.Errorf("queue: data directory %s is in use (%s): %w: stop that pawl, or choose another data_dir", dir, holder, err)
+	}
+	// The text is for people; the lock is the kernel's, so a stale file never matters.
+	if err := f.Truncate(0); err == nil {
+		_, err = fmt.Fprintf(f, "process %d", os.Getpid())
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("queue: data directory: %w: is the disk full?", err)
+	}
+	return f.Close, nil
+}
+
+// serverLog carries the server's warnings and errors into slog and drops its chatter.
+type serverLog struct{ lg *slog.Logger }
+
+func (l serverLog) Warnf(format string, v ...any)  { l.lg.Warn(fmt.Sprintf(format, v...)) }
+func (l serverLog) Errorf(format string, v ...any) { l.lg.Error(fmt.Sprintf(format, v...)) }
+func (l serverLog) Fatalf(format string, v ...any) {
+	l.lg.Error(fmt.Sprintf(format, v...), "fatal", true)
+}
+func (serverLog) Noticef(string, ...any) {}
+func (serverLog) Debugf(string, ...any)  {}
+func (serverLog) Tracef(string, ...any)  {}
