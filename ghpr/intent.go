@@ -1,0 +1,184 @@
+// Package ghpr puts files on a branch of a GitHub repository and keeps one pull request for them. It knows files, branches and
+// markers, and nothing of what the files mean.
+//
+// Purpose: a pull request must be made exactly once, whatever breaks in between. GitHub has no idempotency keys, so every write goes by
+// an Intent that is frozen first, has names that follow from its content, and is read back. Freeze makes the intent; Reconciler drives it.
+//
+// Invariants:
+//   - Before the bytes of a write that can double (create-ref, create-pull) leave, the caller has stored the intent with that step
+//     at Sent. Sent found at entry means Unknown: it is read back, and sent again only when provably absent.
+//   - One commit, additions only, inside Change.Dir; nothing is forced, rebased, closed, merged or deleted.
+//   - What is not provably ours is left alone: the intent is Parked with the evidence, for a person.
+//   - A closed pull request is a no. It is never opened again.
+//
+// Schema: an Intent is stored by the caller as JSON (version 1), under compare-and-set; its fields are the schema.
+package ghpr
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Outcome is what is known of one step.
+type Outcome string
+
+const (
+	// Planned: nothing was sent, or what was sent was refused and may be tried again.
+	Planned Outcome = "planned"
+	// Sent: stored before the bytes leave. Found in a store it means Unknown.
+	Sent Outcome = "sent"
+	// Confirmed: the object was read back and is ours.
+	Confirmed Outcome = "confirmed"
+	// Unknown: the write may have happened; it must be read back before anything else.
+	Unknown Outcome = "unknown"
+	// Refused: GitHub said no, and reading back shows nothing of ours.
+	Refused Outcome = "refused"
+)
+
+// Step is one write of an intent.
+type Step struct {
+	Outcome Outcome `json:"outcome"`
+	Sends   int     `json:"sends,omitempty"` // how often the bytes were about to leave
+	Note    string  `json:"note,omitempty"`  // why it is so, for people
+}
+
+// State of a pull request.
+type State string
+
+const (
+	// StateOpen: waits for people.
+	StateOpen State = "open"
+	// StateClosed: without a merge: a person's no.
+	StateClosed State = "closed"
+	// StateMerged: the files are on the base, perhaps edited.
+	StateMerged State = "merged"
+	// StateAbsorbed: the base held all the files already, so there is no pull request.
+	StateAbsorbed State = "absorbed"
+)
+
+// Receipt is what was observed of the remote. Empty fields were not observed.
+type Receipt struct {
+	State      State     `json:"state,omitempty"`
+	Commit     string    `json:"commit,omitempty"`     // our commit
+	Head       string    `json:"head,omitempty"`       // where the branch stood; other than Commit if somebody pushed
+	Number     int       `json:"number,omitempty"`     // of the pull request
+	URL        string    `json:"url,omitempty"`        // its page
+	ClosedBy   string    `json:"closed_by,omitempty"`  // who closed it unmerged, if GitHub says so
+	MergedBy   string    `json:"merged_by,omitempty"`  // who merged it
+	MergeSHA   string    `json:"merge_sha,omitempty"`  // the merge, squash or last rebased commit
+	ObservedAt time.Time `json:"observed_at,omitzero"` // when
+}
+
+// Parked says why an intent waits for a person, and what shows it.
+type Parked struct {
+	Reason   string    `json:"reason"`
+	Evidence []string  `json:"evidence,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// FrozenFile is a file with its git blob id. Content may be left out of a stored intent (Intent.Slim) if Options.Content can give it.
+type FrozenFile struct {
+	Path    string `json:"path"`
+	Blob    string `json:"blob"` // git's SHA-1 of the content
+	Size    int    `json:"size"` // bytes
+	Content string `json:"content,omitempty"`
+}
+
+// Steps are an intent's writes, in order.
+type Steps struct {
+	Ref    Step `json:"ref"`
+	PR     Step `json:"pr"`
+	Labels Step `json:"labels"`
+}
+
+// Intent is a frozen pull request: what we mean to write, how far it went, and what was seen. Up to Identities nothing changes after Freeze.
+type Intent struct {
+	Version       int          `json:"version"`
+	ID            string       `json:"id"`
+	Repo          string       `json:"repo"` // owner/name as configured
+	Base          string       `json:"base"`
+	Dir           string       `json:"dir"`
+	Key           string       `json:"key"`
+	Prefix        string       `json:"prefix"`
+	Branch        string       `json:"branch"`
+	Title         string       `json:"title"`
+	Body          string       `json:"body"` // with its marker
+	BodyHash      string       `json:"body_hash"`
+	CommitMessage string       `json:"commit_message"` // with its trailer
+	Files         []FrozenFile `json:"files"`
+	Labels        []string     `json:"labels,omitempty"`
+	Identities    []string     `json:"identities,omitempty"`
+
+	RepoID   int64  `json:"repo_id,omitempty"`   // pinned at the first look: survives a rename
+	FullName string `json:"full_name,omitempty"` // owner/name as last seen
+	Private  bool   `json:"private,omitempty"`   // at the first look; a repository that was made public since parks the intent
+	BaseSHA  string `json:"base_sha,omitempty"`  // the parent of our commit, pinned when the ref is sent
+	Commit   string `json:"commit,omitempty"`    // our commit, once made
+	Steps    Steps  `json:"steps"`
+
+	Receipt   Receipt   `json:"receipt,omitzero"`
+	NotBefore time.Time `json:"not_before,omitzero"` // look again from then on
+	Waiting   string    `json:"waiting,omitempty"`   // for what, for people: "5 of 5 open"
+	Parked    *Parked   `json:"parked,omitempty"`
+}
+
+// Done reports whether nothing is left to write: the pull request is confirmed and labelled, or closed, merged or not needed.
+func (in Intent) Done() bool {
+	if in.Steps.PR.Outcome != Confirmed {
+		return in.Receipt.State == StateAbsorbed
+	}
+	return in.Steps.Labels.Outcome == Confirmed || in.Steps.Labels.Outcome == Refused || in.Receipt.State != StateOpen
+}
+
+// InDoubt reports whether a write may have happened that was not read back yet.
+func (in Intent) InDoubt() bool {
+	unsure := func(s Step) bool { return s.Outcome == Sent || s.Outcome == Unknown }
+	return unsure(in.Steps.Ref) || unsure(in.Steps.PR)
+}
+
+// LookAgain gives the intent without its parking, so that the next Reconcile reads the remote anew. It never sends by itself what may
+// have been sent.
+func (in Intent) LookAgain() Intent {
+	out := in.clone()
+	out.Parked, out.NotBefore, out.Waiting = nil, time.Time{}, ""
+	return out
+}
+
+// Slim gives the intent without the contents of its files, for stores with small values.
+func (in Intent) Slim() Intent {
+	out := in.clone()
+	for i := range out.Files {
+		out.Files[i].Content = ""
+	}
+	return out
+}
+
+func (in Intent) clone() Intent {
+	in.Files, in.Labels, in.Identities = slices.Clone(in.Files), slices.Clone(in.Labels), slices.Clone(in.Identities)
+	if in.Parked != nil {
+		p := *in.Parked
+		p.Evidence = slices.Clone(p.Evidence)
+		in.Parked = &p
+	}
+	return in
+}
+
+// check refuses an intent that Freeze did not make, or that was damaged in its store: nothing of it may reach GitHub.
+func (in Intent) check() error {
+	if in.Version != version {
+		return fmt.Errorf("ghpr: intent %s: version %d, this program writes %d", in.ID, in.Version, version)
+	}
+	if id := intentID(in.Repo, in.Base, in.Key, in.Branch, in.Files); id != in.ID {
+		return fmt.Errorf("ghpr: intent %s: its content gives the id %s: it was changed after it was frozen", in.ID, id)
+	}
+	if m, body, ok := ParseMarker(in.Body); !ok || m.Intent != in.ID || hashText(body) != in.BodyHash {
+		return fmt.Errorf("ghpr: intent %s: its body was changed after it was frozen", in.ID)
+	}
+	for _, f := range in.Files {
+		if f.Content != "" && BlobID(f.Content) != f.Blob {
+			return fmt.Errorf("ghpr: intent %s: %s does not have its blob id: it was changed after it was frozen", in.ID, f.Path)
+		}
+	}
+	return nil
+}
