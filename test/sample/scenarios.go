@@ -63,9 +63,9 @@ func polling(r *rand.Rand) Run {
 	for i, status := range []string{"packed", "handed_over", "sorted", "in_van", "out_for_delivery"} {
 		c := find(p)
 		c.Result = js(map[string]any{"tracking_number": p, "status": status, "scans": i + 1})
-		run.Turns = append(run.Turns, Turn{Calls: []Call{c}, Input: 400 + int64(i)*60, Output: 20})
+		run.Turns = append(run.Turns, Turn{Calls: []Call{c}, Input: 230 + int64(i)*15, Output: 20})
 	}
-	run.Turns = append(run.Turns, Turn{Text: "It is out for delivery now.", Input: 720, Output: 12})
+	run.Turns = append(run.Turns, Turn{Text: "It is out for delivery now.", Input: 310, Output: 12})
 	return run
 }
 
@@ -84,9 +84,9 @@ func loop(r *rand.Rand) Run {
 	for i := range 6 {
 		c := find(p)
 		c.Result = js(map[string]any{"tracking_number": p, "status": "unknown"})
-		run.Turns = append(run.Turns, Turn{Calls: []Call{c}, Input: 420 + int64(i)*55, Output: 22})
+		run.Turns = append(run.Turns, Turn{Calls: []Call{c}, Input: 200 + int64(i)*10, Output: 22})
 	}
-	run.Turns = append(run.Turns, Turn{Text: "I cannot find it at the moment.", Input: 790, Output: 14})
+	run.Turns = append(run.Turns, Turn{Text: "I cannot find it at the moment.", Input: 270, Output: 14})
 	return run
 }
 
