@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
+	"html"
 	"net/url"
 	"regexp"
 	"slices"
@@ -172,6 +173,9 @@ func (s *Session) encoded(text, key string, depth int) []span {
 	if strings.Contains(text, `\u`) || strings.Contains(text, `\/`) {
 		escapedPieces(text, try)
 	}
+	if strings.Contains(text, "&#") || strings.Contains(text, "&commat") {
+		entityPieces(text, try)
+	}
 	if len(text) >= minEncoded {
 		basePieces(text, try)
 	}
@@ -248,6 +252,15 @@ func escapedPieces(text string, try tryFunc) {
 	}
 }
 
+var entityToken = regexp.MustCompile(`[^\s<>"']*&(?:#[0-9]+|#[xX][0-9A-Fa-f]+|commat);[^\s<>"']*`)
+
+// entityPieces decodes what HTML writes as numbers: maya&#64;acme.org.
+func entityPieces(text string, try tryFunc) {
+	for _, m := range entityToken.FindAllStringIndex(text, -1) {
+		try(m[0], m[1], htmlEntity, html.UnescapeString(text[m[0]:m[1]]))
+	}
+}
+
 // minEncoded is the shortest base64 worth decoding: a@bcd.ef is 8 bytes.
 const minEncoded = 11
 
@@ -289,22 +302,34 @@ func baseByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-var baseCodecs = []struct {
-	c   codec
-	enc *base64.Encoding
-}{{base64Std, base64.StdEncoding}, {base64Raw, base64.RawStdEncoding}, {base64URL, base64.URLEncoding}, {base64RawURL, base64.RawURLEncoding}}
-
+// baseRun tries a run as what it can be, once: trying twice what reads the same would double the work at each depth. It
+// says whether the run was text in an encoding.
 func baseRun(text string, start, end int, try tryFunc) bool {
 	run := text[start:end]
-	if c, d, ok := hexText(run); ok && try(start, end, c, d) {
+	if c, d, ok := hexText(run); ok {
+		try(start, end, c, d)
 		return true
 	}
-	for _, bc := range baseCodecs {
-		if d, err := bc.enc.DecodeString(run); err == nil && readable(d) && try(start, end, bc.c, string(d)) {
-			return true
-		}
+	c, enc := base64Form(run)
+	d, err := enc.DecodeString(run)
+	if err != nil || !readable(d) {
+		return false
 	}
-	return false
+	try(start, end, c, string(d))
+	return true
+}
+
+func base64Form(run string) (codec, *base64.Encoding) {
+	url, padded := strings.ContainsAny(run, "-_"), len(run)%4 == 0
+	switch {
+	case url && padded:
+		return base64URL, base64.URLEncoding
+	case url:
+		return base64RawURL, base64.RawURLEncoding
+	case padded:
+		return base64Std, base64.StdEncoding
+	}
+	return base64Raw, base64.RawStdEncoding
 }
 
 func hexText(run string) (codec, string, bool) {

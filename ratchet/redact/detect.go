@@ -53,13 +53,15 @@ var (
 	jsonFragment = regexp.MustCompile(`\\*["']([A-Za-z][A-Za-z0-9_. -]{1,60})\\*["']\s*:\s*\\*["']([^"'\\]{1,500})`)
 	// assignment is key=value as in forms, query strings, environment and command lines.
 	assignment = regexp.MustCompile(`(?:^|[?&;\s,{("'])-{0,2}([A-Za-z][A-Za-z0-9_.-]{1,60})=["']?([^&\s"'<>;,(){}]{1,500})`)
+	// quoted is a header in quotes, as on a command line.
+	quoted = regexp.MustCompile(`["']([A-Za-z][A-Za-z0-9_-]{1,60}):[ \t]*([^"'\r\n\\]{4,500})["']`)
 	// line is "Key: value" on a line of its own: headers, YAML, forms.
 	line = regexp.MustCompile(`(?m)^[ \t>*-]*["']?([A-Za-z][A-Za-z0-9_. -]{1,40}?)["']?[ \t]*:[ \t]+["']?([^\r\n"']{1,500}?)["']?[ \t]*\r?$`)
 )
 
 // keyedFragments finds values under personal keys in text that no parser takes whole.
 func (r *Redactor) keyedFragments(text string, add addFunc) {
-	for _, re := range []*regexp.Regexp{jsonFragment, assignment, line} {
+	for _, re := range []*regexp.Regexp{jsonFragment, assignment, quoted, line} {
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
 			key, value := text[m[2]:m[3]], text[m[4]:m[5]]
 			h, ok := r.keyed(value, key)

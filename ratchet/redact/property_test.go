@@ -235,6 +235,27 @@ func TestPseudonymsInInput(t *testing.T) {
 	}
 }
 
+// TestDeepEncodings: what is encoded more often than the redactor decodes is refused, and depth costs no time.
+func TestDeepEncodings(t *testing.T) {
+	r := newRedactor(t, Options{})
+	in := canaries[0]
+	for depth := range 20 {
+		in = base64.StdEncoding.EncodeToString([]byte(in))
+		s := r.Session()
+		out := s.Text(in)
+		if err := s.Verify([]byte(out)); (err == nil) != (depth < maxDepth) {
+			t.Errorf("depth %d: %v", depth, err)
+		}
+	}
+	in = "nothing to be found here"
+	for range 20 {
+		in = base64.StdEncoding.EncodeToString([]byte(in))
+	}
+	if r.Session().Text(in) != in {
+		t.Error("changed")
+	}
+}
+
 func FuzzText(f *testing.F) {
 	for _, c := range canaries {
 		for _, name := range sortedKeys(encoders) {

@@ -104,7 +104,10 @@ func decodings(v view) []view {
 	if strings.IndexByte(v.text, '&') >= 0 {
 		add("html", html.UnescapeString(v.text))
 	}
-	for _, run := range runs.FindAllString(v.text, -1) {
+	for run := range strings.FieldsFuncSeq(v.text, func(c rune) bool { return c >= 0x80 || !partOfWord(byte(c)) && c != '+' && c != '/' && c != '-' }) {
+		if len(run) < 10 {
+			continue
+		}
 		for _, d := range unbase(run) {
 			add("base64", d)
 		}
@@ -120,16 +123,31 @@ func decodings(v view) []view {
 }
 
 var (
-	runs     = regexp.MustCompile(`[A-Za-z0-9+/_-]{10,}`)
 	adjacent = regexp.MustCompile(`"\s*[,+]\s*"`)
-	literals = regexp.MustCompile(`[:\[,]\s*"((?:[^"\\]|\\.)*)"`)
 )
 
-// together puts all string values one after the other, as a reader of a stream's deltas would.
+// together puts all string values one after the other, as a reader of a stream's deltas would. A string that a colon
+// follows is a key and left out.
 func together(text string) string {
 	var b strings.Builder
-	for _, m := range literals.FindAllStringSubmatch(text, -1) {
-		b.WriteString(m[1])
+	for i := 0; i < len(text); i++ {
+		if text[i] != '"' {
+			continue
+		}
+		end := i + 1
+		for end < len(text) && text[end] != '"' {
+			if text[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end >= len(text) {
+			break
+		}
+		if !strings.HasPrefix(strings.TrimLeft(text[end+1:min(len(text), end+8)], " \t\r\n"), ":") {
+			b.WriteString(text[i+1 : end])
+		}
+		i = end
 	}
 	return b.String()
 }
@@ -188,7 +206,15 @@ func unpercent(text string) string {
 
 // unbase decodes a run at each alignment, since what stands before it may be of its alphabet.
 func unbase(run string) []string {
-	run = strings.NewReplacer("-", "+", "_", "/").Replace(run)
+	run = strings.Map(func(c rune) rune {
+		switch c {
+		case '-':
+			return '+'
+		case '_':
+			return '/'
+		}
+		return c
+	}, run)
 	var out []string
 	for skip := range 4 {
 		part := run[skip:]
@@ -232,8 +258,9 @@ type hunter struct {
 }
 
 type original struct {
-	lower     string
-	digits    string // at least 8, else empty
+	text      string // in lower case if fold
+	fold      bool   // capitals do not matter; they do for names: Will, Rose
+	digits    string // at least 8 and no letters, else empty
 	kind      Kind
 	pseudonym string
 }
@@ -245,13 +272,18 @@ func (s *Session) hunter() *hunter {
 		if len(v) < 4 || s.r.keep[v] || everyday[strings.ToLower(v)] {
 			continue
 		}
-		o := original{lower: strings.ToLower(v), kind: r.Kind, pseudonym: r.Pseudonym}
-		if d := onlyDigits(v); len(d) >= 8 && r.Kind != Secret && len(d)*2 > len(v) {
+		o := original{text: v, kind: r.Kind, pseudonym: r.Pseudonym}
+		switch r.Kind {
+		case Name, User, Address, Value:
+		default:
+			o.text, o.fold = strings.ToLower(v), true
+		}
+		if d := onlyDigits(v); len(d) >= 8 && r.Kind != Secret && alnum(v) == d {
 			o.digits = d
 		}
 		h.originals = append(h.originals, o)
 	}
-	slices.SortFunc(h.originals, func(a, b original) int { return strings.Compare(a.pseudonym+a.lower, b.pseudonym+b.lower) })
+	slices.SortFunc(h.originals, func(a, b original) int { return strings.Compare(a.pseudonym+a.text, b.pseudonym+b.text) })
 	return h
 }
 
@@ -279,10 +311,14 @@ func (h *hunter) look(v view) {
 		squeezed = squeeze(v.text)
 	}
 	for _, o := range h.originals {
-		if v.joined && len(o.lower) < 7 {
+		if v.joined && len(o.text) < 7 {
 			continue
 		}
-		if stands(lower, o.lower, v.joined) || o.digits != "" && strings.Contains(squeezed, o.digits) {
+		text := v.text
+		if o.fold {
+			text = lower
+		}
+		if stands(text, o.text, v.joined) || o.digits != "" && strings.Contains(squeezed, o.digits) {
 			h.found(o.kind, v.path, "original of "+o.pseudonym)
 		}
 	}
@@ -329,28 +365,68 @@ func squeeze(text string) string {
 
 var never = []struct {
 	kind Kind
-	need string
+	need []string // one of these has to stand in the lower case text; the expression runs around them only
 	re   *regexp.Regexp
 	ok   func(string) bool
 }{
-	{Email, "@", regexp.MustCompile(`[\pL\pN][\pL\pN._+-]*@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+(?:xn--[a-z0-9-]+|\pL{2,24})`), leakedEmail},
-	{Secret, "-----begin", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`), nil},
-	{Secret, "eyj", regexp.MustCompile(`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}`), nil},
-	{Secret, "_", regexp.MustCompile(`\b(?:ghp|gho|ghu|ghs|ghr|github_pat|sk_live|rk_live|hf|npm)_\w{20,}`), func(v string) bool { return onlyDigits(v) != "" }},
-	{Secret, "-", regexp.MustCompile(`\b(?:sk-(?:ant|proj|or|lf)|glpat|xox[abp])-[\w-]{16,}`), func(v string) bool { return onlyDigits(v) != "" }},
-	{Secret, "a", regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}`), nil},
-	{Secret, "bearer ", regexp.MustCompile(`(?i)bearer [\w.~+/-]{16,}`), func(v string) bool { return onlyDigits(v) != "" }},
-	{IBAN, "", regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b`), leakedIBAN},
-	{Card, "", regexp.MustCompile(`\b[3-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}\b`), leakedCard},
+	{Email, []string{"@"}, regexp.MustCompile(`[\pL\pN][\pL\pN._+-]*@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+(?:xn--[a-z0-9-]+|\pL{2,24})`), leakedEmail},
+	{Secret, []string{"-----begin"}, regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY`), nil},
+	{Secret, []string{"eyj"}, regexp.MustCompile(`\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}`), nil},
+	{Secret, []string{"gh", "sk_", "rk_", "hf_", "npm_"}, regexp.MustCompile(`\b(?:ghp|gho|ghu|ghs|ghr|github_pat|sk_live|rk_live|hf|npm)_\w{20,}`), func(v string) bool { return onlyDigits(v) != "" }},
+	{Secret, []string{"sk-", "glpat-", "xox"}, regexp.MustCompile(`\b(?:sk-(?:ant|proj|or|lf)|glpat|xox[abp])-[\w-]{16,}`), func(v string) bool { return onlyDigits(v) != "" }},
+	{Secret, []string{"akia", "asia", "aiza"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}`), nil},
+	{Secret, []string{"bearer "}, regexp.MustCompile(`(?i)bearer [\w.~+/-]{16,}`), func(v string) bool { return onlyDigits(v) != "" }},
+	{IBAN, nil, regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b`), leakedIBAN},
+	{Card, nil, regexp.MustCompile(`\b[3-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}\b`), leakedCard},
+}
+
+// near are the matches of an expression, looked for only in the stretches around the needles, or around digits if there
+// are none. A stretch ends where no value goes on.
+func near(text, lower string, needles []string, re *regexp.Regexp) [][]int {
+	const edges = "\"\n,;<>|{}"
+	if len(lower) != len(text) { // a letter whose capital has another length: no shortcut
+		return re.FindAllStringIndex(text, -1)
+	}
+	var out [][]int
+	for from := 0; from < len(text); {
+		at := first(lower[from:], needles)
+		if at < 0 {
+			break
+		}
+		start, end := from+strings.LastIndexAny(text[from:from+at], edges)+1, len(text)
+		if i := strings.IndexAny(text[from+at:], edges); i >= 0 {
+			end = from + at + i
+		}
+		for _, m := range re.FindAllStringIndex(text[start:end], -1) {
+			out = append(out, []int{start + m[0], start + m[1]})
+		}
+		from = end + 1
+	}
+	return out
+}
+
+func first(text string, needles []string) int {
+	if len(needles) == 0 {
+		for i := 0; i+1 < len(text); i++ {
+			if text[i] >= '0' && text[i] <= '9' && text[i+1] >= '0' && text[i+1] <= '9' {
+				return i
+			}
+		}
+		return -1
+	}
+	best := -1
+	for _, n := range needles {
+		if i := strings.Index(text, n); i >= 0 && (best < 0 || i < best) {
+			best = i
+		}
+	}
+	return best
 }
 
 // patterns looks for what is never innocent, and for the team's own patterns.
 func (h *hunter) patterns(v view, lower string) {
 	for _, p := range never {
-		if !strings.Contains(lower, p.need) {
-			continue
-		}
-		for _, m := range p.re.FindAllStringIndex(v.text, -1) {
+		for _, m := range near(v.text, lower, p.need, p.re) {
 			found := v.text[m[0]:m[1]]
 			pathLike := (p.kind == IBAN || p.kind == Card) && (m[0] > 0 && strings.IndexByte("-.+$#/", v.text[m[0]-1]) >= 0 || m[1] < len(v.text) && strings.IndexByte("-.,:", v.text[m[1]]) >= 0)
 			inEscape := m[0] > 0 && v.text[m[0]-1] == '\\' // its own view shows it whole

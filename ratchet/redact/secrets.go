@@ -59,7 +59,7 @@ func (r *Redactor) secrets(text, key string, add addFunc) {
 	for _, w := range tokenWindows(text) {
 		r.leakRules(text, w[0], w[1], "", add)
 	}
-	if key != "" && key != "key" && len(text) <= maxContextValue && !strings.ContainsAny(text, " \n") && hasToken(text) {
+	if key != "" && key != "key" && len(text) <= maxContextValue && !strings.ContainsAny(text, " \n") && (hasToken(text) || plainID(text) && !idKey(key)) {
 		r.leakRules(text, 0, len(text), key+` = "`, add)
 	}
 	ownSecrets(text, add)
@@ -75,7 +75,7 @@ func (r *Redactor) leakRules(text string, start, end int, before string, add add
 	}
 	for _, f := range r.leaks.DetectString(probe) {
 		secret := strings.TrimSpace(f.Secret)
-		if len(secret) < 6 || notSecret(secret) {
+		if len(secret) < 6 || isSecretPseudonym(secret) || f.RuleID == "generic-api-key" && notSecret(secret) {
 			continue
 		}
 		for at := 0; ; {
@@ -94,9 +94,10 @@ var ordinary = regexp.MustCompile(`^(?:[0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{64}|sh
 	`(?:call|toolu|chatcmpl|msg|run|resp|rs|fc|fp|req|thread|asst|step|sess|gen|tooluse|ORD|PROD|SKU)[-_][A-Za-z0-9_-]+|` +
 	`[a-z_]+(?:\.[a-z0-9_]+)+|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|(?:gpt|claude|gemini|llama|mistral|o[1-9]|text|amazon|anthropic|openai|meta|cohere)[-./][A-Za-z0-9./:-]+)$`)
 
-func notSecret(v string) bool {
-	m := wordPseudonym.FindStringSubmatch(v)
-	return ordinary.MatchString(v) || emailPseudonym.MatchString(v) || m != nil && m[1] == string(Secret)
+func notSecret(v string) bool { return ordinary.MatchString(v) || isSecretPseudonym(v) }
+
+func isSecretPseudonym(v string) bool {
+	return secretPseudonym.MatchString(v) || emailPseudonym.MatchString(v)
 }
 
 // tokenWindows are the parts of a text around its runs of 10 or more characters that mix letters and digits: no rule of
@@ -113,7 +114,7 @@ func tokenWindows(text string) [][2]int {
 		for end < len(text) && tokenByte(text[end]) {
 			end++
 		}
-		if mixed(text[start:end]) {
+		if run := text[start:end]; mixed(run) || plainID(run) && assigned(text[:start]) {
 			from, to := max(0, start-before), min(len(text), end+after)
 			if n := len(out); n > 0 && from <= out[n-1][1] {
 				out[n-1][1] = to
@@ -125,6 +126,15 @@ func tokenWindows(text string) [][2]int {
 	}
 	return out
 }
+
+// assigned says that a value follows: a hexadecimal id is a key only where something says so.
+func assigned(before string) bool {
+	before = strings.TrimRight(before, " \"'`\t")
+	return strings.HasSuffix(before, "=") || strings.HasSuffix(before, ":")
+}
+
+// idKey says that a key names an id, as most keys of hexadecimal values do.
+func idKey(key string) bool { return strings.HasSuffix(strings.ToLower(key), "id") }
 
 func hasToken(text string) bool { return len(tokenWindows(text)) > 0 }
 

@@ -31,10 +31,16 @@ type Replacement struct {
 	Times     int // how often it was replaced
 }
 
+// maxLooks bounds how often a text is looked at; two are enough for all but contrived ones.
+const maxLooks = 8
+
 // Text redacts a string: prose, or any encoding that the package knows.
 func (s *Session) Text(text string) string {
 	n := s.text(text, "", 0)
-	for s.learn(n) { // what the first look learnt by context, the next finds without it
+	for range maxLooks { // what the first look learns by context, the next finds without it
+		if !s.learn(n) {
+			break
+		}
 		n = s.text(text, "", 0)
 	}
 	s.number(n)
@@ -47,7 +53,10 @@ func (s *Session) Text(text string) string {
 func (s *Session) JSON(doc []byte) ([]byte, error) {
 	text := string(doc)
 	n, err := s.document(text, "", 0)
-	for err == nil && s.learn(n) {
+	for range maxLooks {
+		if err != nil || !s.learn(n) {
+			break
+		}
 		n, err = s.document(text, "", 0)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"html"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ const (
 	base64RawURL
 	hexLower
 	hexUpper
+	htmlEntity
 )
 
 func (c codec) encode(s string) string {
@@ -69,6 +71,8 @@ func (c codec) encode(s string) string {
 		return hex.EncodeToString([]byte(s))
 	case hexUpper:
 		return strings.ToUpper(hex.EncodeToString([]byte(s)))
+	case htmlEntity:
+		return html.EscapeString(s)
 	}
 	return s
 }
