@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet"
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+)
+
+func absorbCommand(a *app) *cobra.Command {
+	var set, baselineFile string
+	cmd := &cobra.Command{
+		Use:   "absorb FILE|DIR|-... --set DIR",
+		Short: "classify recorded traces and write a case for each new failure, no network",
+		Long: "Finds the failures in recorded traces and writes one regression case per failure into the set: redacted, and proven red on\n" +
+			"its own recording. A failure that the set holds already is left alone, so absorbing the same traces again changes nothing.\n\n" +
+			"Failures that are not blocking, or of low confidence, are reported and not absorbed; see `absorb` in pawl.yaml.",
+		Example: "  pawl absorb traces.jsonl --set regressions\n  pawl absorb captures/ --set regressions --json",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	cmd.Flags().StringVar(&set, "set", "", "`DIR` of the regression set; made if it is not there (required)")
+	cmd.Flags().StringVar(&baselineFile, "baseline", "", "judge cost by the runs in this `FILE` (default: learn from the traces given)")
+	cmd.MarkFlagRequired("set")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := a.loadOffline()
+		if err != nil {
+			return err
+		}
+		maker, err := a.makerOf(cfg)
+		if err != nil {
+			return err
+		}
+		base, err := readBaseline(baselineFile)
+		if err != nil {
+			return err
+		}
+		traces, err := a.readTraces(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		return a.absorb(cmd.Context(), judge(traces, maker.Engine, base), maker, policyOf(cfg), set)
+	}
+	return cmd
+}
+
+func policyOf(cfg config.Config) ratchet.Policy {
+	p := ratchet.Policy{MinCount: cfg.Absorb.MinCount, MinConfidence: cfg.Absorb.MinConfidence}
+	for _, l := range cfg.Absorb.Labels {
+		p.Labels = append(p.Labels, classify.Label(l))
+	}
+	return p
+}
+
+// absorbed is what became of one group of an offline run, as --json prints it.
+type absorbed struct {
+	ID     string         `json:"id"`
+	Label  classify.Label `json:"label"`
+	Did    string         `json:"did"`  // created | known | skipped
+	Path   *string        `json:"path"` // of the case's directory; null when skipped
+	Title  string         `json:"title"`
+	Count  int            `json:"count"`
+	Reason string         `json:"reason"`
+}
+
+// sighted is a group of an offline run with the trace to make its case of.
+type sighted struct {
+	ratchet.Group
+	first   judged
+	finding classify.Finding
+	traces  []string
+}
+
+func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, policy ratchet.Policy, set string) error {
+	if err := os.MkdirAll(set, 0o755); err != nil {
+		return usageError(fmt.Errorf("set: %w", err), "a directory that you may write to")
+	}
+	root, err := os.OpenRoot(set)
+	if err != nil {
+		return usageError(fmt.Errorf("set: %w", err), "")
+	}
+	defer root.Close()
+	counts := map[string]int{}
+	for _, g := range groupsOf(all) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		did, err := writeCase(root, maker, policy, g)
+		if err != nil {
+			return fmt.Errorf("case %s: %w", g.ID(), err)
+		}
+		if did.Path != nil {
+			*did.Path = filepath.Join(set, *did.Path)
+		}
+		counts[did.Did]++
+		if err := a.printAbsorbed(did); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return nil
+	}
+	_, err = fmt.Fprintf(a.stdout, "%d traces: %d cases created, %d known already, %d failures not absorbed\n", len(all), counts["created"], counts["known"], counts["skipped"])
+	return err
+}
+
+func (a *app) printAbsorbed(d absorbed) error {
+	if a.json {
+		return a.printJSON(d)
+	}
+	where := d.Reason
+	if d.Path != nil {
+		where = *d.Path
+	}
+	_, err := fmt.Fprintf(a.stdout, "%-8s %s  %s\n         %s\n", d.Did, d.ID, d.Title, where)
+	return err
+}
+
+// groupsOf folds the findings of a run by fingerprint, in order of first appearance.
+func groupsOf(all []judged) []*sighted {
+	var out []*sighted
+	byPrint := map[string]*sighted{}
+	for _, j := range all {
+		for _, f := range j.report.Findings {
+			fp := f.Fingerprint.Digest()
+			g := byPrint[fp]
+			if g == nil {
+				g = &sighted{first: j, finding: f}
+				byPrint[fp], out = g, append(out, g)
+			}
+			o := ratchet.Occurrence{Finding: ratchet.NewFound(f), TraceID: j.trace.ID, Revision: f.Rule, SessionID: j.trajectory.SessionID, Seen: seen(j.trajectory)}
+			if g.Take(o) && !slices.Contains(g.traces, j.trace.ID) {
+				g.traces = append(g.traces, j.trace.ID)
+			}
+			if f.Confidence > g.finding.Confidence || f.Severity == classify.Blocking && g.finding.Severity != classify.Blocking {
+				g.first, g.finding = j, f
+			}
+		}
+	}
+	return out
+}
+
+func seen(t *trajectory.Trajectory) time.Time {
+	if t.End.IsZero() {
+		return t.Start
+	}
+	return t.End
+}
+
+func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *sighted) (absorbed, error) {
+	d := absorbed{ID: g.ID(), Label: g.Fingerprint.Label, Did: "skipped", Title: g.Title, Count: g.Count}
+	due, why := policy.Due(&g.Group)
+	d.Reason = why
+	if !due {
+		return d, nil
+	}
+	made, err := maker.Make(g.first.trace, g.finding, ratchet.Sightings{Count: g.Count, First: g.FirstSeen, Last: g.LastSeen, Traces: g.traces}, g.first.baseline)
+	if reason, refused := ratchet.AsRefused(err); refused {
+		d.Reason = reason
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	c, did, err := regcase.Write(root, made.Case, made.Trace)
+	if err != nil {
+		return d, err
+	}
+	path := strings.Join([]string{c.Labels[0], c.ID}, "/")
+	d.ID, d.Did, d.Path, d.Title = c.ID, string(did), &path, c.Title
+	return d, nil
+}

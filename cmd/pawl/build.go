@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ratchet"
+	"github.com/pawl-dev/pawl/ratchet/redact"
+)
+
+// catalogOf turns the tools of the configuration into a catalog, reading the schema files that they name.
+func catalogOf(tools []config.Tool) (*catalog.Catalog, error) {
+	var out []catalog.Tool
+	for _, t := range tools {
+		schema := jsontext.Value(t.Schema)
+		if t.SchemaFile != "" {
+			b, err := os.ReadFile(t.SchemaFile)
+			if err != nil {
+				return nil, fmt.Errorf("tool %s: %w", t.Name, err)
+			}
+			schema = b
+		}
+		out = append(out, catalog.Tool{Name: t.Name, Schema: schema, Effect: catalog.Effect(t.Effect), Idempotent: t.Idempotent, Execution: executionOf(t.Execution)})
+	}
+	return catalog.New(out)
+}
+
+// executionOf keeps what was declared and leaves out what is unknown.
+func executionOf(e config.Execution) map[string]any {
+	out := map[string]any{}
+	if e.LLM != config.ExecUnknown {
+		out["llm"] = string(e.LLM)
+	}
+	if e.ExternalAPI != config.ExecUnknown {
+		out["external_api"] = string(e.ExternalAPI)
+	}
+	if len(e.Providers) > 0 {
+		out["providers"] = e.Providers
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// ruleParams gives the rules their parameters under the names that they go by in pawl.yaml.
+func ruleParams(r config.Rules) (map[string]map[string]any, error) {
+	b, err := json.Marshal(map[string]any{
+		"loop":             map[string]int{"warn": r.Loop.Warn, "match": r.Loop.Match, "poll": r.Loop.Poll, "max_period": r.Loop.MaxPeriod},
+		"cost_spike":       map[string]any{"factor": r.CostSpike.Factor, "min_runs": r.CostSpike.MinRuns},
+		"context_overflow": map[string]float64{"warn": r.ContextOverflow.Warn, "match": r.ContextOverflow.Match},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rule parameters: %w", err)
+	}
+	var out map[string]map[string]any
+	return out, json.Unmarshal(b, &out)
+}
+
+// makerOf builds what makes cases.
+func (a *app) makerOf(cfg config.Config) (*ratchet.Maker, error) {
+	engine, err := a.engineOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	cat, err := catalogOf(cfg.Tools)
+	if err != nil {
+		return nil, usageError(err, "pawl config check")
+	}
+	r, err := a.redactorOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &ratchet.Maker{Engine: engine, Redactor: r, Catalog: cat}, nil
+}
+
+func (a *app) redactorOf(cfg config.Config) (*redact.Redactor, error) {
+	o := redact.Options{Keep: cfg.Redact.Keep}
+	for _, p := range cfg.Redact.Patterns {
+		o.Patterns = append(o.Patterns, redact.Pattern{Name: p.Name, Regexp: p.Pattern.String()})
+	}
+	r, err := redact.New(a.log, o)
+	if err != nil {
+		return nil, usageError(err, "pawl config check")
+	}
+	return r, nil
+}

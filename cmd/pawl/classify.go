@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/classify"
+)
+
+func classifyCommand(a *app) *cobra.Command {
+	var baselineFile string
+	cmd := &cobra.Command{
+		Use:   "classify FILE|DIR|-...",
+		Short: "label recorded traces, offline",
+		Long: "Reads recorded telemetry (OTLP JSON or protobuf, one request or many, gzip and zstd accepted), brings each trace into\n" +
+			"one normal form and runs the rules over it. All traces of one call are seen together.\n\n" +
+			"A rule that cannot see says which fact is missing and which setting of your instrumentation supplies it.\n\n" +
+			"Exit code 1: at least one trace is failing or unclassified.",
+		Example: "  pawl classify traces.jsonl\n  pawl classify --json captures/ | jq 'select(.verdict==\"failing\")'\n  zcat export.gz | pawl classify -",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	cmd.Flags().StringVar(&baselineFile, "baseline", "", "judge cost by the runs in this `FILE` (default: learn from the traces given)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := a.loadOffline()
+		if err != nil {
+			return err
+		}
+		engine, err := a.engineOf(cfg)
+		if err != nil {
+			return err
+		}
+		base, err := readBaseline(baselineFile)
+		if err != nil {
+			return err
+		}
+		traces, err := a.readTraces(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		all := judge(traces, engine, base)
+		if err := a.printJudged(all); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all, bad) {
+			return errFinding
+		}
+		return nil
+	}
+	return cmd
+}
+
+func bad(j judged) bool {
+	return j.report.Verdict == classify.Failing || j.report.Verdict == classify.Unclassified
+}
+
+func (a *app) printJudged(all []judged) error {
+	if a.json {
+		for _, j := range all {
+			if err := a.printJSON(classify.NewLine(j.trajectory, j.report)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err := fmt.Fprint(a.stdout, verdictTable(all), blindSpots(all), summary(all))
+	return err
+}
+
+// verdictTable shows the traces that somebody should look at, a row per finding.
+func verdictTable(all []judged) string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row{"trace", "service", "verdict", "label", "why"})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 5, WidthMax: 90}})
+	rows := 0
+	for _, j := range all {
+		for _, f := range j.report.Findings {
+			t.AppendRow(table.Row{j.trace.ID[:8], j.trajectory.Service, j.report.Verdict, mark(f, j.report), f.Why})
+			rows++
+		}
+		if len(j.report.Findings) == 0 && j.report.Verdict == classify.Unclassified {
+			t.AppendRow(table.Row{j.trace.ID[:8], j.trajectory.Service, j.report.Verdict, "", "no rule explains it: " + unexplained(j)})
+			rows++
+		}
+	}
+	if rows == 0 {
+		return ""
+	}
+	return t.Render() + "\n"
+}
+
+// mark shows the severity of a finding and, by a star, the root cause.
+func mark(f classify.Finding, r classify.Report) string {
+	s := string(f.Label)
+	if r.Primary != nil && *r.Primary == f.Label {
+		s += " *"
+	}
+	if f.Severity != classify.Blocking {
+		s += " (" + string(f.Severity) + ")"
+	}
+	return s
+}
+
+func unexplained(j judged) string {
+	if e := j.trajectory.RootError; e != nil {
+		return strings.TrimSpace(cmp.Or(e.Message, e.Type, "the run ended in an error"))
+	}
+	return "the run gave no reply, or its feedback is bad"
+}
+
+// blindSpots says, per service, which rules could not see and what opens their eyes.
+func blindSpots(all []judged) string {
+	type spot struct{ service, missing, remedy string }
+	rules := map[spot][]string{}
+	count := map[spot]int{}
+	for _, j := range all {
+		for _, in := range j.report.Inapplicable {
+			k := spot{j.trajectory.Service, string(in.Missing), in.Remedy}
+			if !slices.Contains(rules[k], in.Rule) {
+				rules[k] = append(rules[k], in.Rule)
+			}
+			count[k]++
+		}
+	}
+	if len(rules) == 0 {
+		return ""
+	}
+	keys := make([]spot, 0, len(rules))
+	for k := range rules {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y spot) int {
+		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.missing, y.missing), cmp.Compare(x.remedy, y.remedy))
+	})
+	var b strings.Builder
+	b.WriteString("\nBlind spots:\n")
+	for _, k := range keys {
+		slices.Sort(rules[k])
+		fmt.Fprintf(&b, "  %s: no %s in %d judgements of %s\n      %s\n", cmp.Or(k.service, "(no service.name)"), k.missing, count[k], strings.Join(rules[k], ", "), k.remedy)
+	}
+	return b.String()
+}
+
+func summary(all []judged) string {
+	count := map[classify.Verdict]int{}
+	learnt := false
+	for _, j := range all {
+		count[j.report.Verdict]++
+		learnt = learnt || j.baseline.LeftOneOut()
+	}
+	s := fmt.Sprintf("\n%d traces: %d failing, %d unclassified, %d incomplete, %d passing\n", len(all),
+		count[classify.Failing], count[classify.Unclassified], count[classify.Incomplete], count[classify.Passing])
+	if learnt {
+		s += "Cost was judged by the other traces of this call, where a route has enough of them; --baseline FILE judges by earlier runs.\n"
+	}
+	return s
+}

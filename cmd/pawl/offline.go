@@ -1,0 +1,155 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/rule"
+	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ingest/importer"
+	"github.com/pawl-dev/pawl/ingest/otlp/wire"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// judged is one trace of an offline run with what the rules say of it.
+type judged struct {
+	trace      trajectory.Trace
+	trajectory *trajectory.Trajectory
+	report     classify.Report
+	baseline   *baseline.Snapshot // that it was judged by
+}
+
+// readTraces reads all traces of the paths, by first start and then id. What cannot be read is reported on stderr and counted; an error
+// says that nothing could be read at all.
+func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trace, error) {
+	var (
+		traces   []ptrace.Traces
+		logs     []plog.Logs
+		problems int
+	)
+	for item, err := range importer.Walk(importer.Options{Stdin: a.stdin}, paths...) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			problems += a.reportProblem(err)
+			continue
+		}
+		for _, r := range item.Report.Rejected.Reasons {
+			fmt.Fprintf(a.stderr, "pawl: %s: %d spans or records left out: %s\n", item.File, r.Count, r.Text)
+		}
+		switch item.Data.Signal {
+		case wire.Traces:
+			traces = append(traces, item.Data.Traces)
+		case wire.Logs:
+			logs = append(logs, item.Data.Logs)
+		}
+	}
+	found := trajectory.FromOTLP(traces, logs)
+	switch {
+	case len(found) == 0 && problems > 0:
+		return nil, usageError(errors.New("nothing could be read"), "a file of OTLP JSON or protobuf, as a Collector's file exporter writes it")
+	case problems > 0:
+		fmt.Fprintf(a.stderr, "pawl: %d parts could not be read and are not in what follows\n", problems)
+	}
+	slices.SortFunc(found, func(x, y trajectory.Trace) int {
+		return cmp.Or(firstStart(x).Compare(firstStart(y)), cmp.Compare(x.ID, y.ID))
+	})
+	return found, nil
+}
+
+func firstStart(t trajectory.Trace) (first time.Time) {
+	for i := range t.Spans {
+		if s := t.Spans[i].Start; first.IsZero() || s.Before(first) {
+			first = s
+		}
+	}
+	for _, l := range t.Logs {
+		if first.IsZero() || l.Time.Before(first) {
+			first = l.Time
+		}
+	}
+	return first
+}
+
+// reportProblem tells of a part that could not be read and counts it. A file that was merely met in a directory and holds no telemetry is
+// passed over.
+func (a *app) reportProblem(err error) int {
+	if p, ok := errors.AsType[*importer.Problem](err); ok && p.Found && errors.Is(err, importer.ErrNotTelemetry) {
+		a.log.Debug("passed over", "file", p.File)
+		return 0
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: check the path", err)
+	}
+	printError(a.stderr, err.Error())
+	return 1
+}
+
+// judge builds and classifies all traces. Without a baseline of its own the run learns from itself, leaving out the trace that it judges.
+func judge(traces []trajectory.Trace, engine *classify.Engine, given *baseline.Snapshot) []judged {
+	out := make([]judged, len(traces))
+	learnt := baseline.New()
+	for i, t := range traces {
+		out[i] = judged{trace: t, trajectory: trajectory.Build(t)}
+		learnt.Learn(baseline.Measure(out[i].trajectory))
+	}
+	own := learnt.Snapshot()
+	for i := range out {
+		j := &out[i]
+		if j.baseline = given; given == nil {
+			j.baseline = own.Without(baseline.Measure(j.trajectory))
+		}
+		j.report = engine.Classify(j.trajectory, j.baseline)
+	}
+	return out
+}
+
+// engineOf builds the engine that the configuration describes.
+func (a *app) engineOf(cfg config.Config) (*classify.Engine, error) {
+	cat, err := catalogOf(cfg.Tools)
+	if err != nil {
+		return nil, usageError(err, "pawl config check")
+	}
+	params, err := ruleParams(cfg.Rules)
+	if err != nil {
+		return nil, err
+	}
+	severity := map[classify.Label]classify.Severity{}
+	for l, s := range cfg.Severity {
+		severity[classify.Label(l)] = classify.Severity(s)
+	}
+	engine, err := classify.New(a.log, rule.All(), classify.Options{Params: params, Severity: severity, Catalog: cat})
+	if err != nil {
+		return nil, usageError(err, "pawl config check")
+	}
+	return engine, nil
+}
+
+// readBaseline reads the file of --baseline; "" is none.
+func readBaseline(path string) (*baseline.Snapshot, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, usageError(err, "pawl classify without --baseline, which learns from its own run")
+	}
+	defer f.Close()
+	b, err := baseline.Read(f)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("%s: %w", path, err), "")
+	}
+	return b.Snapshot(), nil
+}

@@ -1,0 +1,220 @@
+package ratchet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/queue"
+)
+
+// Options of an Absorber.
+type Options struct {
+	Policy     Policy
+	Targets    []Target
+	Hold       time.Duration // a new batch waits this long for more cases, so that one incident is one pull request
+	CasesPerPR int
+	Propose    bool          // make cases and batches; otherwise findings are only grouped
+	Mode       ghpr.Mode     // what becomes of a frozen batch
+	Sweep      time.Duration // how often to look at groups and batches; default 5 s
+	Observe    time.Duration // how often to look at open pull requests; default 5 min
+}
+
+// Absorber reads FINDINGS into groups, makes cases of those that are due and drives their pull requests. One at a time should run; two at once do
+// no harm, since every change is by compare-and-set and every remote write is read back.
+type Absorber struct {
+	lg    *slog.Logger
+	q     *queue.Queue
+	maker *Maker
+	pr    *ghpr.Reconciler
+	opts  Options
+
+	mu    sync.Mutex
+	dirty map[string]bool // groups to look at in the next sweep, by fingerprint digest
+}
+
+// NewAbsorber makes an absorber; Run starts it.
+func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
+	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
+	o.CasesPerPR = orDefault(o.CasesPerPR, 10)
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}}
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+const cursorKey = "findings"
+
+// foldLimit is how many verdicts are folded into the groups at once.
+const foldLimit = 256
+
+// Fold reads FINDINGS from the cursor on and folds verdicts into groups, until ctx ends.
+func (a *Absorber) Fold(ctx context.Context) error {
+	cursor, err := a.cursor(ctx)
+	if err != nil {
+		return err
+	}
+	var pending []sequenced
+	for m, err := range a.q.Findings.Read(ctx, cursor+1) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("read findings: %w", err)
+		}
+		var v Verdict
+		if err := json.Unmarshal(m.Data, &v); err != nil {
+			if err := a.q.Quarantine(ctx, "finding is not a verdict", map[string]string{"error": err.Error()}, m.Data); err != nil {
+				return err
+			}
+			continue
+		}
+		pending = append(pending, sequenced{m.Seq, v})
+		if m.Pending > 0 && len(pending) < foldLimit {
+			continue
+		}
+		if err := a.fold(ctx, pending); err != nil {
+			return err
+		}
+		if err := a.advance(ctx, m.Seq); err != nil {
+			return err
+		}
+		pending = pending[:0]
+	}
+	return nil
+}
+
+type sequenced struct {
+	seq uint64
+	Verdict
+}
+
+// fold applies verdicts, one change per group and per baseline. Applying them again after a crash changes nothing.
+func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
+	steps := map[string][]func(*Group) bool{}
+	for _, v := range vs {
+		if p := v.Replaces; p != nil {
+			for _, fp := range p.Fingerprints {
+				steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.TraceID, p.Revision, v.seq) })
+			}
+		}
+		for _, f := range v.Findings {
+			o := Occurrence{Finding: f, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
+			fp := f.Fingerprint.Digest()
+			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Take(o) })
+		}
+	}
+	last := vs[len(vs)-1].seq
+	for _, fp := range slices.Sorted(maps.Keys(steps)) {
+		if err := a.changeGroup(ctx, fp, func(g *Group) bool { return applyAll(g, steps[fp], last) }); err != nil {
+			return err
+		}
+		a.touch(fp)
+	}
+	return a.learn(ctx, vs)
+}
+
+func applyAll(g *Group, steps []func(*Group) bool, last uint64) bool {
+	changed := false
+	for _, step := range steps {
+		changed = step(g) || changed
+	}
+	g.Applied = max(g.Applied, last)
+	return changed
+}
+
+// changeGroup applies a change by compare-and-set; a change that says false writes nothing.
+func (a *Absorber) changeGroup(ctx context.Context, fp string, change func(*Group) bool) error {
+	err := a.q.Groups.Update(ctx, fp, func(old []byte) ([]byte, error) {
+		var g Group
+		if old != nil {
+			if err := json.Unmarshal(old, &g); err != nil {
+				return nil, err
+			}
+		}
+		if !change(&g) {
+			return nil, nil
+		}
+		return json.Marshal(g)
+	})
+	if err != nil {
+		return fmt.Errorf("group %.12s: %w", fp, err)
+	}
+	return nil
+}
+
+func (a *Absorber) touch(fp string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dirty[fp] = true
+}
+
+func (a *Absorber) takeDirty() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := slices.Sorted(maps.Keys(a.dirty))
+	clear(a.dirty)
+	return out
+}
+
+func (a *Absorber) cursor(ctx context.Context) (uint64, error) {
+	e, err := a.q.Cursors.Get(ctx, cursorKey)
+	if errors.Is(err, queue.ErrNotFound) {
+		info, err := a.q.Findings.Info(ctx)
+		return max(info.First, 1) - 1, err
+	}
+	if err != nil || len(e.Value) != 8 {
+		return 0, fmt.Errorf("cursor of findings: %w", err)
+	}
+	return binary.BigEndian.Uint64(e.Value), nil
+}
+
+// advance moves the cursor and lets go of what was folded in.
+func (a *Absorber) advance(ctx context.Context, seq uint64) error {
+	err := a.q.Cursors.Update(ctx, cursorKey, func([]byte) ([]byte, error) { return binary.BigEndian.AppendUint64(nil, seq), nil })
+	if err != nil {
+		return fmt.Errorf("cursor of findings: %w", err)
+	}
+	return a.q.Findings.Purge(ctx, seq)
+}
+
+// Run folds and sweeps until ctx ends.
+func (a *Absorber) Run(ctx context.Context) error {
+	if err := a.rederive(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { cancel(a.Fold(ctx)) })
+	tick := time.NewTicker(a.opts.Sweep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil
+		case now := <-tick.C:
+			if err := a.Sweep(ctx, now); err != nil && ctx.Err() == nil {
+				a.lg.Error("sweep", "err", err) // the next one tries again; nothing was lost
+			}
+		}
+	}
+}

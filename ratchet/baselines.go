@@ -1,0 +1,154 @@
+package ratchet
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/ingest/queue"
+)
+
+// storedBaseline is a value of the baselines bucket: the runs of one route, and the last message of FINDINGS that it learnt from.
+type storedBaseline struct {
+	Applied uint64         `json:"applied"`
+	File    jsontext.Value `json:"file"` // baseline file form
+}
+
+func decodeBaseline(b []byte) (*baseline.Baseline, uint64, error) {
+	if b == nil {
+		return baseline.New(), 0, nil
+	}
+	var s storedBaseline
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, 0, err
+	}
+	base, err := baseline.Read(bytes.NewReader(s.File))
+	return base, s.Applied, err
+}
+
+func encodeBaseline(b *baseline.Baseline, applied uint64) ([]byte, error) {
+	var file bytes.Buffer
+	if err := b.Snapshot().Write(&file); err != nil {
+		return nil, err
+	}
+	v := jsontext.Value(file.Bytes())
+	if err := v.Compact(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(storedBaseline{applied, v})
+}
+
+// learn adds the runs of passing traces to the baselines of their routes.
+func (a *Absorber) learn(ctx context.Context, vs []sequenced) error {
+	byRoute := map[string][]sequenced{}
+	for _, v := range vs {
+		if v.Run != nil && v.Replaces == nil {
+			k := routeKey(v.Run.Key)
+			byRoute[k] = append(byRoute[k], v)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(byRoute)) {
+		if err := a.learnRoute(ctx, k, byRoute[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// routeKey is the bucket's key: a route may be longer than a key can be.
+func routeKey(k baseline.Key) string {
+	sum := sha256.Sum256([]byte(k.Service + "\x00" + k.Agent + "\x00" + k.Route))
+	return hex.EncodeToString(sum[:16])
+}
+
+func (a *Absorber) learnRoute(ctx context.Context, key string, vs []sequenced) error {
+	err := a.q.Baselines.Update(ctx, key, func(old []byte) ([]byte, error) {
+		b, applied, err := decodeBaseline(old)
+		if err != nil {
+			return nil, err
+		}
+		learnt := applied
+		for _, v := range vs {
+			if v.seq > applied {
+				b.Learn(*v.Run)
+				learnt = v.seq
+			}
+		}
+		if learnt == applied {
+			return nil, nil
+		}
+		return encodeBaseline(b, learnt)
+	})
+	if err != nil {
+		return fmt.Errorf("baseline of route %s: %w", key, err)
+	}
+	return nil
+}
+
+// Snapshot reads all baselines as one.
+func Snapshot(ctx context.Context, q *queue.Queue) (*baseline.Snapshot, error) {
+	all := baseline.New()
+	for e, err := range q.Baselines.All(ctx) {
+		if err != nil {
+			return nil, fmt.Errorf("baselines: %w", err)
+		}
+		b, _, err := decodeBaseline(e.Value)
+		if err != nil {
+			return nil, fmt.Errorf("baseline %s: %w", e.Key, err)
+		}
+		all.Merge(b)
+	}
+	return all.Snapshot(), nil
+}
+
+// Baselines keeps a snapshot of the baselines fresh for the workers, which must not read the bucket for every trace.
+type Baselines struct {
+	lg      *slog.Logger
+	q       *queue.Queue
+	current atomic.Pointer[baseline.Snapshot]
+}
+
+// NewBaselines reads the first snapshot.
+func NewBaselines(ctx context.Context, lg *slog.Logger, q *queue.Queue) (*Baselines, error) {
+	b := &Baselines{lg: lg, q: q}
+	return b, b.refresh(ctx)
+}
+
+func (b *Baselines) refresh(ctx context.Context) error {
+	s, err := Snapshot(ctx, b.q)
+	if err != nil {
+		return err
+	}
+	b.current.Store(s)
+	return nil
+}
+
+// Current is the latest snapshot; it never changes.
+func (b *Baselines) Current() *baseline.Snapshot { return b.current.Load() }
+
+// Run reads a new snapshot every so often until ctx ends. One that cannot be read leaves the old one in place.
+func (b *Baselines) Run(ctx context.Context, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := b.refresh(ctx); err != nil && ctx.Err() == nil {
+				b.lg.Warn("baselines stay as they were", "err", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,209 @@
+// Package ratchet turns findings into regression cases and cases into pull requests: findings are grouped by fingerprint, a policy decides
+// which groups are due, a due group becomes a case (redacted, proven red), and cases become batches, one pull request each.
+//
+// # What is stored
+//
+// One aggregate per fingerprint in the groups bucket (Group, key: the fingerprint's digest) and one per pull request in the batches bucket (Batch,
+// key: its Key), each changed only by compare-and-set. The bytes of specimens and case files lie in the object store under their sha256.
+// A batch is written before the groups that it holds point to it; the pointers are derived again at start.
+//
+// # What holds
+//
+//   - Applying the same verdicts again changes nothing: a group remembers the last sequence of FINDINGS that it took.
+//   - A closed pull request is a no for its fingerprints until a person revives them: a new specimen never does.
+//   - Nothing leaves that redaction has not passed.
+package ratchet
+
+import (
+	"slices"
+	"time"
+
+	"github.com/pawl-dev/pawl/classify"
+)
+
+// The bounds of a group, so that its value stays small.
+const (
+	maxSpecimens = 5
+	maxSessions  = 8
+	maxDecisions = 50
+	maxSeen      = 256
+)
+
+// Group is the findings of one fingerprint.
+type Group struct {
+	Fingerprint classify.Fingerprint `json:"fingerprint"`
+	Form        classify.Form        `json:"form"`
+	Severity    classify.Severity    `json:"severity"` // the worst seen
+	Confidence  float64              `json:"confidence"`
+	Title       string               `json:"title"`
+	Why         string               `json:"why"` // of the newest specimen
+	Count       int                  `json:"count"`
+	Sessions    []string             `json:"sessions"` // the first few, to tell one user's bad day from a pattern
+	FirstSeen   time.Time            `json:"first_seen"`
+	LastSeen    time.Time            `json:"last_seen"`
+	Specimens   []Specimen           `json:"specimens"`
+	Decisions   []Decision           `json:"decisions"`
+	Batch       string               `json:"batch"`   // key of the batch that holds it, "" for none
+	Refused     string               `json:"refused"` // why no case could be made of it
+	Applied     uint64               `json:"applied"` // sequence of the last message of FINDINGS that was folded in
+	Seen        []string             `json:"seen"`    // the latest occurrences, so that a verdict published twice counts once
+}
+
+// Specimen is one finding of the group, with the object that holds its trace.
+type Specimen struct {
+	TraceID    string    `json:"trace_id"`
+	Revision   string    `json:"revision"`
+	Object     string    `json:"object"` // sha256 of the trace's OTLP bytes in the object store
+	Confidence float64   `json:"confidence"`
+	Why        string    `json:"why"`
+	Seen       time.Time `json:"seen"`
+}
+
+// Decision is what a person or a policy said of a group.
+type Decision struct {
+	Who    string    `json:"who"`
+	When   time.Time `json:"when"`
+	Choice string    `json:"choice"` // approve | deny | dismiss | revive
+	Reason string    `json:"reason"`
+	Digest string    `json:"digest"` // of the case it is bound to, "" when it is on the whole group
+}
+
+// ID is the group's name: that of the case it may become.
+func (g *Group) ID() string { return g.Fingerprint.ID() }
+
+// Occurrence is one finding on one trace revision, as FINDINGS carries it.
+type Occurrence struct {
+	Finding   Found
+	TraceID   string
+	Revision  string
+	SessionID string
+	Object    string // of the trace's bytes, "" when the worker did not keep them
+	Seen      time.Time
+	Sequence  uint64 // of the message in FINDINGS
+}
+
+// Take folds an occurrence in. It says whether the group changed.
+func (g *Group) Take(o Occurrence) bool {
+	if o.Sequence != 0 && o.Sequence <= g.Applied || slices.Contains(g.Seen, o.key()) {
+		return false
+	}
+	f := o.Finding
+	if g.Count == 0 && g.FirstSeen.IsZero() {
+		g.Fingerprint, g.FirstSeen = f.Fingerprint, o.Seen
+	}
+	g.Form, g.Title, g.Why = f.Form, f.Title, f.Why
+	g.Severity = worse(g.Severity, f.Severity)
+	g.Confidence = max(g.Confidence, f.Confidence)
+	g.Count++
+	g.FirstSeen, g.LastSeen = earlier(g.FirstSeen, o.Seen), later(g.LastSeen, o.Seen)
+	g.Seen = last(append(g.Seen, o.key()), maxSeen)
+	g.addSession(o.SessionID, o.TraceID)
+	g.addSpecimen(o)
+	return true
+}
+
+// Retract removes the occurrence of a trace whose new revision no longer shows the failure.
+func (g *Group) Retract(traceID, revision string, sequence uint64) bool {
+	if sequence != 0 && sequence <= g.Applied || !slices.Contains(g.Seen, occurrenceKey(traceID, revision)) {
+		return false
+	}
+	g.Count = max(0, g.Count-1)
+	g.Seen = slices.DeleteFunc(g.Seen, func(k string) bool { return k == occurrenceKey(traceID, revision) })
+	g.Specimens = slices.DeleteFunc(g.Specimens, func(s Specimen) bool { return s.TraceID == traceID })
+	return true
+}
+
+func (o Occurrence) key() string { return occurrenceKey(o.TraceID, o.Revision) }
+
+func occurrenceKey(traceID, revision string) string { return short(traceID) + short(revision) }
+
+func short(s string) string { return s[:min(len(s), 12)] }
+
+// addSession notes the session, or the trace where there is none, as one sighting.
+func (g *Group) addSession(session, trace string) {
+	if session == "" {
+		session = "trace:" + trace
+	}
+	if len(g.Sessions) < maxSessions && !slices.Contains(g.Sessions, session) {
+		g.Sessions = append(g.Sessions, session)
+	}
+}
+
+func (g *Group) addSpecimen(o Occurrence) {
+	if o.Object == "" || len(g.Specimens) >= maxSpecimens {
+		return
+	}
+	g.Specimens = append(g.Specimens, Specimen{o.TraceID, o.Revision, o.Object, o.Finding.Confidence, o.Finding.Why, o.Seen})
+}
+
+// Wants says whether the group would keep another specimen: workers ask it before they store a trace's bytes.
+func (g *Group) Wants() bool { return len(g.Specimens) < maxSpecimens }
+
+// Decide records a decision; the oldest give way, they are in the audit stream.
+func (g *Group) Decide(d Decision) { g.Decisions = last(append(g.Decisions, d), maxDecisions) }
+
+// decideOnce records a decision unless the same choice on the same digest is there.
+func (g *Group) decideOnce(d Decision) bool {
+	for _, have := range g.Decisions {
+		if have.Digest == d.Digest && have.Choice == d.Choice {
+			return false
+		}
+	}
+	g.Decide(d)
+	return true
+}
+
+// Denied returns the decision that keeps the group out of pull requests, if the latest word is such.
+func (g *Group) Denied() (Decision, bool) {
+	for _, d := range slices.Backward(g.Decisions) {
+		switch d.Choice {
+		case "deny", "dismiss":
+			return d, true
+		case "approve", "revive":
+			return Decision{}, false
+		}
+	}
+	return Decision{}, false
+}
+
+// Approved says whether a person's latest word lets the group through without more sightings.
+func (g *Group) Approved() bool {
+	for _, d := range slices.Backward(g.Decisions) {
+		switch d.Choice {
+		case "deny", "dismiss":
+			return false
+		case "approve":
+			return true
+		}
+	}
+	return false
+}
+
+func worse(a, b classify.Severity) classify.Severity {
+	rank := []classify.Severity{classify.Info, classify.Warning, classify.Blocking}
+	if slices.Index(rank, b) > slices.Index(rank, a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func last[T any](s []T, n int) []T {
+	if len(s) > n {
+		return slices.Clone(s[len(s)-n:])
+	}
+	return s
+}

@@ -1,0 +1,132 @@
+package ratchet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ingest/queue"
+)
+
+func occurrence(n int) Occurrence {
+	f := classify.Finding{Label: "loop", Severity: classify.Blocking, Confidence: 0.9, Fingerprint: classify.NewFingerprint("loop", "s", "a")}
+	return Occurrence{Finding: Found{Finding: f, Form: classify.FormNever}, TraceID: fmt.Sprintf("%032d", n), Revision: fmt.Sprintf("r%d", n),
+		SessionID: fmt.Sprintf("s%d", n), Object: fmt.Sprintf("sha256:%d", n), Seen: time.Unix(int64(n), 0).UTC(), Sequence: uint64(n)}
+}
+
+// TestTakeTwiceIsTakeOnce replays any suffix of what was applied, as a restart does, and wants the same group.
+func TestTakeTwiceIsTakeOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		n := 1 + rng.IntN(20)
+		apply := func(g *Group, from int) {
+			for i := from; i <= n; i++ {
+				g.Take(occurrence(i))
+				g.Applied = max(g.Applied, uint64(i))
+			}
+		}
+		var once, twice Group
+		apply(&once, 1)
+		apply(&twice, 1)
+		apply(&twice, 1+rng.IntN(n))
+		if !reflect.DeepEqual(once, twice) {
+			t.Fatalf("replaying changed the group:\n%+v\n%+v", once, twice)
+		}
+		if once.Count != n {
+			t.Fatalf("count %d, want %d", once.Count, n)
+		}
+	}
+}
+
+func TestSameOccurrenceUnderAnotherSequenceCountsOnce(t *testing.T) {
+	var g Group
+	o := occurrence(1)
+	g.Take(o)
+	g.Applied = 1
+	o.Sequence = 9 // a worker that was killed before it noted that it had published
+	if g.Take(o) || g.Count != 1 {
+		t.Errorf("count %d, want 1", g.Count)
+	}
+}
+
+func TestRetract(t *testing.T) {
+	var g Group
+	g.Take(occurrence(1))
+	g.Take(occurrence(2))
+	g.Applied = 2
+	o := occurrence(1)
+	if !g.Retract(o.TraceID, o.Revision, 3) || g.Count != 1 || len(g.Specimens) != 1 {
+		t.Errorf("after the retraction: count %d, %d specimens, want 1 and 1", g.Count, len(g.Specimens))
+	}
+	if g.Retract(o.TraceID, o.Revision, 4) {
+		t.Error("retracted twice")
+	}
+}
+
+// TestGroupStaysSmall holds the value of a group under its bound, however often the failure is seen.
+func TestGroupStaysSmall(t *testing.T) {
+	var g Group
+	for i := 1; i <= 5000; i++ {
+		g.Take(occurrence(i))
+		g.Decide(Decision{Who: "ana", Choice: "approve", Reason: "a reason of some length, as people write it", Digest: "0123456789"})
+	}
+	b, err := json.Marshal(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) > queue.MaxValue {
+		t.Errorf("%d bytes, bound is %d", len(b), queue.MaxValue)
+	}
+	if g.Count != 5000 || len(g.Specimens) != maxSpecimens {
+		t.Errorf("count %d, %d specimens", g.Count, len(g.Specimens))
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	blocking := func() Group {
+		var g Group
+		g.Take(occurrence(1))
+		return g
+	}
+	for name, c := range map[string]struct {
+		policy Policy
+		change func(*Group)
+		want   bool
+	}{
+		"blocking, once":         {Policy{MinCount: 2, MinConfidence: 0.8}, func(*Group) {}, true},
+		"low confidence":         {Policy{MinConfidence: 0.95}, func(*Group) {}, false},
+		"low, but approved":      {Policy{MinConfidence: 0.95}, func(g *Group) { g.Decide(Decision{Choice: "approve"}) }, true},
+		"denied":                 {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "deny"}) }, false},
+		"denied, then revived":   {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "deny"}); g.Decide(Decision{Choice: "revive"}) }, true},
+		"approved, then denied":  {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "approve"}); g.Decide(Decision{Choice: "deny"}) }, false},
+		"no form":                {Policy{}, func(g *Group) { g.Form = classify.FormNone }, false},
+		"warning":                {Policy{MinCount: 2}, func(g *Group) { g.Take(occurrence(2)); g.Severity = classify.Warning }, false},
+		"warning, label listed":  {Policy{MinCount: 2, Labels: []classify.Label{"loop"}}, func(g *Group) { g.Severity = classify.Warning; g.Take(occurrence(2)); g.Severity = classify.Warning }, true},
+		"label not listed":       {Policy{Labels: []classify.Label{"cost_spike"}}, func(*Group) {}, false},
+		"outside fault":          {Policy{}, func(g *Group) { g.Fingerprint.Label = "upstream_error" }, false},
+		"outside fault approved": {Policy{}, func(g *Group) { g.Fingerprint.Label = "upstream_error"; g.Decide(Decision{Choice: "approve"}) }, true},
+	} {
+		g := blocking()
+		c.change(&g)
+		if got, why := c.policy.Due(&g); got != c.want || why == "" {
+			t.Errorf("%s: due %v (%s), want %v", name, got, why, c.want)
+		}
+	}
+}
+
+func TestTargetFor(t *testing.T) {
+	targets := []Target{{Service: "shop-*", Repo: "acme/shop"}, {Service: "*", Repo: "acme/rest"}}
+	for service, want := range map[string]string{"shop-support": "acme/shop", "billing": "acme/rest"} {
+		if got, ok := TargetFor(targets, service); !ok || got.Repo != want {
+			t.Errorf("%s goes to %q, want %q", service, got.Repo, want)
+		}
+	}
+	if _, ok := TargetFor(nil, "x"); ok {
+		t.Error("a service without a target has one")
+	}
+}

@@ -1,0 +1,348 @@
+package ratchet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/record"
+	"github.com/pawl-dev/pawl/ratchet/redact"
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+)
+
+// Refused says why no case can be made of a failure. It is an answer, not a fault: the group stays and shows the reason.
+type Refused struct{ Reason string }
+
+func (r *Refused) Error() string { return r.Reason }
+
+// Maker makes cases. It is safe for concurrent use.
+type Maker struct {
+	Engine   *classify.Engine
+	Redactor *redact.Redactor
+	Catalog  *catalog.Catalog
+}
+
+// Sightings say how often and when a failure was seen; they go into the case's provenance.
+type Sightings struct {
+	Count       int
+	First, Last time.Time
+	Traces      []string
+}
+
+// Made is a case ready to be written.
+type Made struct {
+	Case   regcase.Case
+	Digest string // the case digest
+	Why    string // the finding's sentence, redacted
+	YAML   []byte // case.yaml
+	Trace  []byte // trace.json
+}
+
+// Make turns one finding on one trace into a case: the trace is redacted and pruned, read back, and must still show the finding (the red proof);
+// everything in the case is taken from the redacted trace. The snapshot is the one that the finding was made with; it may be nil.
+func (m *Maker) Make(t trajectory.Trace, f classify.Finding, s Sightings, base *baseline.Snapshot) (Made, error) {
+	if f.Form == classify.FormNone || f.Form == "" {
+		return Made{}, &Refused{"a case cannot assert " + string(f.Label) + ": it is reported only"}
+	}
+	session := m.Redactor.Session()
+	red, found, trace, err := m.prove(t, f, base, session)
+	if err != nil {
+		return Made{}, err
+	}
+	c, err := m.compose(red, found, s, base, session)
+	if err != nil {
+		return Made{}, err
+	}
+	c.Trace = regcase.TraceFile{File: regcase.JSONFile, SHA256: regcase.SHA256(trace)}
+	return seal(c, found.Why, trace, session)
+}
+
+// prove redacts the trace, classifies what came out and returns the finding as it stands there: its words hold nothing that redaction has not
+// passed. It prunes first and falls back to the whole trace where pruning lost the failure.
+func (m *Maker) prove(t trajectory.Trace, f classify.Finding, base *baseline.Snapshot, session *redact.Session) (*trajectory.Trajectory, classify.Finding, []byte, error) {
+	redacted := redactor(session, t)
+	for _, keep := range []func(string) bool{partsOf(t, f), func(string) bool { return true }} {
+		doc, err := record.Encode(t, keep, redacted)
+		if err != nil {
+			return nil, f, nil, err
+		}
+		tr, err := Reread(doc)
+		if err != nil {
+			return nil, f, nil, err
+		}
+		for _, got := range m.Engine.Classify(tr, base).Findings {
+			if got.Fingerprint.Equal(f.Fingerprint) {
+				return tr, got, doc, nil
+			}
+		}
+	}
+	return nil, f, nil, &Refused{"the redacted recording no longer shows " + string(f.Label) + ": a case made of it could not fail"}
+}
+
+// Reread builds the trajectory of a recorded trace.json.
+func Reread(doc []byte) (*trajectory.Trajectory, error) {
+	td, ld, err := record.Decode(doc)
+	if err != nil {
+		return nil, err
+	}
+	traces := trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld})
+	if len(traces) != 1 {
+		return nil, fmt.Errorf("recorded trace: holds %d traces, want 1", len(traces))
+	}
+	return trajectory.Build(traces[0]), nil
+}
+
+// redactor lets the session look at every text first, so that what one place gives away by its context is replaced in all.
+func redactor(session *redact.Session, t trajectory.Trace) record.Redact {
+	all := func(string) bool { return true }
+	_, _ = record.Encode(t, all, func(key, text string) string { session.LearnField(key, text); return text })
+	return session.Field
+}
+
+// partsOf keeps the spans that the trajectory is made of, those that the finding points to, and all their ancestors.
+func partsOf(t trajectory.Trace, f classify.Finding) func(string) bool {
+	tr := trajectory.Build(t)
+	keep := map[string]bool{}
+	for _, s := range tr.Steps {
+		keep[s.SpanID] = true
+	}
+	for _, c := range tr.ToolCalls {
+		keep[c.SpanID], keep[c.RequestSpanID], keep[c.ResultSpanID] = true, true, true
+	}
+	for _, c := range tr.ModelCalls {
+		keep[c.SpanID] = true
+	}
+	for _, e := range f.Evidence {
+		keep[e.SpanID] = true
+	}
+	parent := map[string]string{}
+	for i := range t.Spans {
+		parent[t.Spans[i].ID] = t.Spans[i].ParentID
+	}
+	for _, id := range slices.Collect(maps.Keys(keep)) {
+		for range len(t.Spans) { // bounded, for a trace may hold a cycle
+			id = parent[id]
+			if id == "" || keep[id] {
+				break
+			}
+			keep[id] = true
+		}
+	}
+	return func(id string) bool { return keep[id] }
+}
+
+func (m *Maker) compose(t *trajectory.Trajectory, f classify.Finding, s Sightings, base *baseline.Snapshot, session *redact.Session) (regcase.Case, error) {
+	c := regcase.Case{
+		APIVersion: regcase.APIVersion, Kind: regcase.Kind, ID: f.Fingerprint.ID(), Title: f.Title, Form: string(f.Form),
+		State: regcase.State{Name: regcase.Pending}, Labels: []string{string(f.Label)}, Fingerprint: f.Fingerprint,
+		Provenance: provenance(f, s, session), Context: contextOf(t), Input: regcase.Input{Turns: turns(t)},
+		Tools: m.tools(t), Fixtures: fixtures(t),
+		Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8},
+	}
+	if len(c.Input.Turns) == 0 {
+		return c, &Refused{"the trace holds no user message, so the case would have no input to run: " + remedyFor(t, trajectory.FactUserMessages)}
+	}
+	var err error
+	c.Expect, err = expect(t, f, base)
+	c.Weak = c.Expect.Trajectory == nil && c.Expect.Budget == nil && c.Expect.Response == nil && len(c.Expect.Criteria) == 0
+	return c, err
+}
+
+func remedyFor(t *trajectory.Trajectory, fact trajectory.Fact) string {
+	if g, lacks := t.Lacks(fact); lacks {
+		return g.Remedy
+	}
+	return "record the user's messages with the spans"
+}
+
+func provenance(f classify.Finding, s Sightings, session *redact.Session) regcase.Provenance {
+	p := regcase.Provenance{Source: string(f.Source), Rule: f.Rule, Confidence: f.Confidence, Count: s.Count, FirstSeen: s.First.UTC(), LastSeen: s.Last.UTC(),
+		Traces: slices.Clone(s.Traces[:min(3, len(s.Traces))]), Redactor: redact.Version, Redactions: map[string]int{}, Kills: []string{}}
+	for kind, n := range session.Counts() {
+		p.Redactions[string(kind)] = n
+	}
+	return p
+}
+
+func contextOf(t *trajectory.Trajectory) regcase.Context {
+	c := regcase.Context{Service: t.Service, ServiceVersion: orNil(t.Version)}
+	if t.SystemPrompt != "" {
+		c.SystemPrompt = orNil("sha256:" + regcase.SHA256([]byte(classify.Scrub(t.SystemPrompt))))
+	}
+	for _, call := range t.ModelCalls {
+		if c.Tools == nil && call.Offered != nil {
+			c.Tools = orNil("sha256:" + call.Offered.Digest)
+		}
+		if c.Model == nil {
+			c.Model = orNil(cmp.Or(call.ModelRequested, call.ModelResponded))
+		}
+	}
+	return c
+}
+
+func orNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func turns(t *trajectory.Trajectory) []regcase.Turn {
+	out := []regcase.Turn{}
+	for _, u := range t.UserMessages {
+		out = append(out, regcase.Turn{User: u})
+	}
+	return out
+}
+
+func (m *Maker) tools(t *trajectory.Trajectory) []regcase.Tool {
+	out := []regcase.Tool{}
+	for _, d := range t.ToolsOffered {
+		tool := regcase.Tool{Name: d.Name, Effect: string(catalog.EffectUnknown)}
+		if d.Schema != nil {
+			tool.SchemaSHA256 = orNil(regcase.SHA256(regcase.NewJSON(d.Schema)))
+		}
+		if known, ok := m.Catalog.Tool(d.Name); ok {
+			tool.Effect = string(known.Effect)
+			if b, err := json.Marshal(known.Execution, json.Deterministic(true)); err == nil && known.Execution != nil {
+				tool.Execution = b
+			}
+		}
+		out = append(out, tool)
+	}
+	return out
+}
+
+// fixtures are the recorded answers, each (tool, arguments, result) once, in order: a loop needs its answer once, polling needs all of them.
+func fixtures(t *trajectory.Trajectory) []regcase.Fixture {
+	out := []regcase.Fixture{}
+	for _, c := range t.ToolCalls {
+		f := regcase.Fixture{Tool: c.Name, Arguments: valueJSON(c.Arguments), From: "recording"}
+		switch {
+		case c.HasResult && c.Outcome == trajectory.OutcomeOK:
+			f.Result = valueJSON(c.Result)
+		case c.Outcome == trajectory.OutcomeUnknown:
+			if !c.HasResult {
+				continue
+			}
+			f.Result = valueJSON(c.Result)
+		default:
+			f.Fault = orNil(string(c.Outcome))
+			f.Result = faultJSON(c)
+		}
+		same := func(g regcase.Fixture) bool {
+			return g.Tool == f.Tool && string(g.Arguments) == string(f.Arguments) && string(g.Result) == string(f.Result) && orEmpty(g.Fault) == orEmpty(f.Fault)
+		}
+		if !slices.ContainsFunc(out, same) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func faultJSON(c trajectory.ToolCall) regcase.JSON {
+	switch {
+	case c.HasResult:
+		return valueJSON(c.Result)
+	case c.Error != nil && c.Error.Message != "":
+		b, err := json.Marshal(c.Error.Message)
+		if err != nil {
+			return nil
+		}
+		return b
+	}
+	return nil
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func valueJSON(v trajectory.Value) regcase.JSON {
+	if v.JSON != nil {
+		return regcase.NewJSON(v.JSON)
+	}
+	if v.Parsed == trajectory.ParsedAbsent {
+		return nil
+	}
+	b, err := json.Marshal(v.Raw)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// expect asserts what the label's form can: the rule itself, frozen, or numbers from healthy runs of the route.
+func expect(t *trajectory.Trajectory, f classify.Finding, base *baseline.Snapshot) (regcase.Expect, error) {
+	e := regcase.Expect{Never: []regcase.Never{}, Liveness: regcase.Liveness{Reply: true, NoError: true}, Criteria: []string{}}
+	if f.Form == classify.FormBudget {
+		b, err := budget(t, base)
+		e.Budget = b
+		return e, err
+	}
+	params, err := json.Marshal(f.Params, json.Deterministic(true))
+	if err != nil {
+		return e, fmt.Errorf("parameters of %s: %w", f.Rule, err)
+	}
+	if f.Params == nil {
+		params = nil
+	}
+	e.Never = append(e.Never, regcase.Never{Label: string(f.Label), Rule: f.Rule, Params: params})
+	return e, nil
+}
+
+// tolerance is how far above the healthy runs a budget lies.
+const tolerance = 0.2
+
+func budget(t *trajectory.Trajectory, base *baseline.Snapshot) (*regcase.Budget, error) {
+	run := baseline.Measure(t)
+	stats := base.Stats(run.Key, baseline.TotalTokens)
+	if stats.N == 0 {
+		return nil, &Refused{"no healthy run of the route is known, so there is no number to hold the agent to"}
+	}
+	tokens := int64(stats.Median)
+	if got := run.Values[baseline.TotalTokens]; got <= float64(tokens)*(1+tolerance) {
+		return nil, &Refused{"the recorded run is inside the budget that healthy runs give: a case made of it could not fail"}
+	}
+	return &regcase.Budget{TotalTokens: &tokens, Tolerance: tolerance, Baseline: base.Digest()}, nil
+}
+
+// seal renders the case and lets nothing out that still looks like a secret or like personal data.
+func seal(c regcase.Case, why string, trace []byte, session *redact.Session) (Made, error) {
+	digest, err := c.Digest()
+	if err != nil {
+		return Made{}, err
+	}
+	text, err := regcase.Encode(c)
+	if err != nil {
+		return Made{}, err
+	}
+	for _, b := range [][]byte{text, trace, []byte(why)} {
+		if err := session.Verify(b); err != nil {
+			return Made{}, &Refused{"a second look found what redaction had missed: " + err.Error()}
+		}
+	}
+	return Made{c, digest, why, text, trace}, nil
+}
+
+// AsRefused returns the reason if err is a refusal.
+func AsRefused(err error) (string, bool) {
+	if r, ok := errors.AsType[*Refused](err); ok {
+		return r.Reason, true
+	}
+	return "", false
+}

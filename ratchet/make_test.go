@@ -1,0 +1,176 @@
+package ratchet
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/rule"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/redact"
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+	"github.com/pawl-dev/pawl/test/sample"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func testMaker(t testing.TB) *Maker {
+	t.Helper()
+	engine, err := classify.New(quiet, rule.All(), classify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := redact.New(quiet, redact.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Maker{Engine: engine, Redactor: r}
+}
+
+func sampled(d sample.Dialect, s sample.Scenario, seed uint64) (trajectory.Trace, sample.Run) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	run := s.Make(rng)
+	td := sample.Trace(d, run, time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), rng)
+	return trajectory.FromOTLP([]ptrace.Traces{td}, nil)[0], run
+}
+
+func healthyBaseline(d sample.Dialect) *baseline.Snapshot {
+	b := baseline.New()
+	for seed := range uint64(30) {
+		t, _ := sampled(d, sample.Named("healthy"), seed)
+		b.Learn(baseline.Measure(trajectory.Build(t)))
+	}
+	return b.Snapshot()
+}
+
+func findingOf(t testing.TB, m *Maker, tr trajectory.Trace, base *baseline.Snapshot, label string) classify.Finding {
+	t.Helper()
+	for _, f := range m.Engine.Classify(trajectory.Build(tr), base).Findings {
+		if string(f.Label) == label {
+			return f
+		}
+	}
+	t.Fatalf("no finding of %s", label)
+	return classify.Finding{}
+}
+
+// TestMake holds, for every failure in every dialect: the case decodes, its trace has the digest it names and still shows the failure, and no
+// original of what was redacted is left in either file.
+func TestMake(t *testing.T) {
+	m := testMaker(t)
+	for _, d := range sample.Dialects {
+		base := healthyBaseline(d)
+		for _, s := range sample.Scenarios {
+			if s.Label == "" {
+				continue
+			}
+			t.Run(d.Name+"/"+s.Name, func(t *testing.T) {
+				tr, run := sampled(d, s, 99)
+				f := findingOf(t, m, tr, base, s.Label)
+				made, err := m.Make(tr, f, Sightings{Count: 1, Traces: []string{tr.ID}}, base)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c, err := regcase.Decode(made.YAML)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.Trace.SHA256 != regcase.SHA256(made.Trace) {
+					t.Error("the case names another trace")
+				}
+				red, err := Reread(made.Trace)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.ContainsFunc(m.Engine.Classify(red, base).Findings, func(g classify.Finding) bool { return g.Fingerprint.Equal(f.Fingerprint) }) {
+					t.Error("the recorded trace is not red")
+				}
+				if len(c.Input.Turns) != 1 || len(c.Tools) != 4 {
+					t.Errorf("%d turns and %d tools, want 1 and 4", len(c.Input.Turns), len(c.Tools))
+				}
+				if name, _, found := strings.Cut(run.User, "@customers.example"); found {
+					name = name[strings.LastIndexByte(name, ' ')+1:]
+					for _, b := range [][]byte{made.YAML, made.Trace, []byte(made.Why)} {
+						if bytes.Contains(b, []byte(name)) {
+							t.Errorf("the customer's address %q is still there", name)
+						}
+					}
+					if c.Provenance.Redactions["email"] == 0 || !strings.Contains(c.Input.Turns[0].User, "email-1@example.com") {
+						t.Errorf("no stand-in for the address: %v, %q", c.Provenance.Redactions, c.Input.Turns[0].User)
+					}
+				}
+				if f.Form == classify.FormBudget && (c.Expect.Budget == nil || *c.Expect.Budget.TotalTokens > 2000) {
+					t.Errorf("budget %+v is not from the healthy runs", c.Expect.Budget)
+				}
+			})
+		}
+	}
+}
+
+// TestMakeIsCanonical holds that neither the order nor the doubling of spans reaches the bytes.
+func TestMakeIsCanonical(t *testing.T) {
+	m := testMaker(t)
+	for _, d := range sample.Dialects {
+		rng := rand.New(rand.NewPCG(5, 7))
+		td := sample.Trace(d, sample.Named("loop").Make(rng), time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), rng)
+		var first Made
+		for round := range 5 {
+			shuffled := shuffle(td, rng)
+			tr := trajectory.FromOTLP([]ptrace.Traces{shuffled}, nil)[0]
+			made, err := m.Make(tr, findingOf(t, m, tr, nil, "loop"), Sightings{Count: 1, Traces: []string{tr.ID}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round == 0 {
+				first = made
+			}
+			if !bytes.Equal(first.YAML, made.YAML) || !bytes.Equal(first.Trace, made.Trace) || first.Digest != made.Digest {
+				t.Errorf("%s: another order of spans gave other bytes", d.Name)
+			}
+		}
+	}
+}
+
+func shuffle(td ptrace.Traces, rng *rand.Rand) ptrace.Traces {
+	out := ptrace.NewTraces()
+	in := td.ResourceSpans().At(0).ScopeSpans().At(0)
+	order := append(rng.Perm(in.Spans().Len()), rng.IntN(in.Spans().Len())) // one span twice
+	for _, i := range order {
+		rs := out.ResourceSpans().AppendEmpty()
+		td.ResourceSpans().At(0).Resource().CopyTo(rs.Resource())
+		ss := rs.ScopeSpans().AppendEmpty()
+		in.Scope().CopyTo(ss.Scope())
+		in.Spans().At(i).CopyTo(ss.Spans().AppendEmpty())
+	}
+	return out
+}
+
+func TestMakeRefusesWhatCannotFail(t *testing.T) {
+	m := testMaker(t)
+	d := sample.Dialects[0]
+	tr, _ := sampled(d, sample.Named("loop"), 1)
+	healthy, _ := sampled(d, sample.Named("healthy"), 1)
+	f := findingOf(t, m, tr, nil, "loop")
+	_, err := m.Make(healthy, f, Sightings{}, nil)
+	if _, ok := errors.AsType[*Refused](err); !ok {
+		t.Errorf("a healthy recording made a case: %v", err)
+	}
+	f.Form = classify.FormNone
+	if _, err := m.Make(tr, f, Sightings{}, nil); err == nil {
+		t.Error("a label without a form made a case")
+	}
+	spike, _ := sampled(d, sample.Named("spike"), 1)
+	f = findingOf(t, m, spike, healthyBaseline(d), "cost_spike")
+	if _, err := m.Make(spike, f, Sightings{}, nil); err == nil {
+		t.Error("a budget was made without healthy runs")
+	}
+}

@@ -1,0 +1,80 @@
+package ratchet
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/pawl-dev/pawl/classify"
+)
+
+// triageOnly are the labels that reach a pull request only when a person approves: outside faults and drifts, not the agent's doing.
+var triageOnly = []classify.Label{"upstream_error", "latency_spike", "silent_timeout", "model_drift", "binding_drift", "protocol_error", "permission_denied"}
+
+// Policy says which groups become cases. The zero value takes every blocking failure that has a form, at once.
+type Policy struct {
+	Labels        []classify.Label // empty: all
+	MinCount      int              // sightings that a failure which is not blocking needs
+	MinConfidence float64          // 0..1
+}
+
+// Due says whether the group is to become a case, and in any case why or why not, in words for a status column.
+func (p Policy) Due(g *Group) (due bool, why string) {
+	if d, denied := g.Denied(); denied {
+		return false, fmt.Sprintf("%s by %s: %s", pastTense(d.Choice), d.Who, d.Reason)
+	}
+	if g.Form == classify.FormNone || g.Form == "" {
+		return false, "reported only: a case cannot assert this label"
+	}
+	if g.Approved() {
+		return true, "approved"
+	}
+	switch label := g.Fingerprint.Label; {
+	case slices.Contains(triageOnly, label):
+		return false, "waits for a person: " + string(label) + " is not the agent's doing alone"
+	case len(p.Labels) > 0 && !slices.Contains(p.Labels, label):
+		return false, "absorb.labels leaves it out"
+	case g.Confidence < p.MinConfidence:
+		return false, fmt.Sprintf("confidence %.2f is below absorb.min_confidence %.2f", g.Confidence, p.MinConfidence)
+	case g.Severity == classify.Blocking:
+		return true, "blocking"
+	case g.Severity == classify.Info:
+		return false, "info only"
+	}
+	sightings := min(g.Count, len(g.Sessions))
+	if sightings < p.MinCount {
+		return false, fmt.Sprintf("seen in %d of %d sessions", sightings, p.MinCount)
+	}
+	if len(p.Labels) > 0 {
+		return true, fmt.Sprintf("seen in %d sessions", sightings)
+	}
+	return false, "warning: only blocking failures are absorbed without a person or a line in absorb.labels"
+}
+
+func pastTense(choice string) string {
+	switch choice {
+	case "deny":
+		return "denied"
+	case "dismiss":
+		return "dismissed"
+	}
+	return choice
+}
+
+// Target is a repository that takes the cases of some services.
+type Target struct {
+	Service string // glob
+	Repo    string // owner/name
+	Base    string
+	Set     string // directory of the set inside the repository
+}
+
+// TargetFor returns the first target whose glob matches the service.
+func TargetFor(targets []Target, service string) (Target, bool) {
+	for _, t := range targets {
+		if ok, err := path.Match(t.Service, service); err == nil && ok {
+			return t, true
+		}
+	}
+	return Target{}, false
+}

@@ -1,0 +1,38 @@
+package ratchet
+
+import (
+	"time"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
+)
+
+// Verdict is a message of FINDINGS: what one revision of one trace showed. A newer revision of the trace names in Replaces what the older one said.
+type Verdict struct {
+	TraceID   string           `json:"trace_id"`
+	Revision  string           `json:"revision"`
+	SessionID string           `json:"session_id"`
+	Service   string           `json:"service"`
+	Verdict   classify.Verdict `json:"verdict"`
+	Findings  []Found          `json:"findings"`
+	Replaces  *Previous        `json:"replaces"`
+	Object    string           `json:"object"` // sha256 of the trace's bytes in the object store, "" when no group wanted them
+	Seen      time.Time        `json:"seen"`   // when pawl received the trace's last span
+	Run       *baseline.Run    `json:"run"`    // of a passing trace: what the baselines learn
+}
+
+// Previous is what an earlier revision of the same trace said; the assembler keeps it beside the trace.
+type Previous struct {
+	Revision     string   `json:"revision"`
+	Fingerprints []string `json:"fingerprints"` // digests
+}
+
+// Found is a finding with what a case needs of it and the CLI's JSON does not show.
+type Found struct {
+	classify.Finding
+	Form  classify.Form `json:"form"`
+	Title string        `json:"title"`
+}
+
+// NewFound takes over a finding.
+func NewFound(f classify.Finding) Found { return Found{Finding: f, Form: f.Form, Title: f.Title} }

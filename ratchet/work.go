@@ -1,0 +1,113 @@
+package ratchet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/ingest/queue"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/record"
+)
+
+// Worker judges whole traces and publishes one verdict per trace revision. It is safe for concurrent use.
+type Worker struct {
+	lg        *slog.Logger
+	q         *queue.Queue
+	engine    *classify.Engine
+	baselines func() *baseline.Snapshot
+}
+
+// NewWorker makes a worker; baselines gives the snapshot to judge by.
+func NewWorker(lg *slog.Logger, q *queue.Queue, engine *classify.Engine, baselines func() *baseline.Snapshot) *Worker {
+	return &Worker{lg.With("component", "work"), q, engine, baselines}
+}
+
+// ErrNotAgent says that a trace holds nothing of an agent: no model call, no tool call, no agent span.
+var ErrNotAgent = errors.New("not an agent's trace")
+
+// Judge classifies one revision of a trace and publishes the verdict. previous is what it returned for the trace's last revision, nil at first;
+// the result is to be kept for the next. Judging the same revision again publishes nothing new.
+func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string, previous []byte, seen time.Time) (note []byte, err error) {
+	tr := trajectory.Build(t)
+	if !tr.IsAgent() && previous == nil {
+		return nil, ErrNotAgent
+	}
+	report := w.engine.Classify(tr, w.baselines())
+	v := Verdict{TraceID: t.ID, Revision: revision, SessionID: tr.SessionID, Service: tr.Service, Verdict: report.Verdict, Findings: []Found{}, Seen: seen.UTC()}
+	if previous != nil {
+		v.Replaces = new(Previous)
+		if err := json.Unmarshal(previous, v.Replaces); err != nil {
+			return nil, fmt.Errorf("note of trace %s: %w", t.ID, err)
+		}
+	}
+	now := Previous{Revision: revision, Fingerprints: []string{}}
+	for _, f := range report.Findings {
+		v.Findings = append(v.Findings, NewFound(f))
+		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
+	}
+	if report.Verdict == classify.Passing {
+		run := baseline.Measure(tr)
+		v.Run = &run
+	}
+	if v.Object, err = w.keep(ctx, t, report.Findings); err != nil {
+		return nil, err
+	}
+	if err := w.publish(ctx, v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(now)
+}
+
+// keep stores the trace for the groups that still want a specimen; it returns "" when none does.
+func (w *Worker) keep(ctx context.Context, t trajectory.Trace, fs []classify.Finding) (string, error) {
+	for _, f := range fs {
+		if f.Form == classify.FormNone {
+			continue
+		}
+		wants, err := w.wants(ctx, f.Fingerprint.Digest())
+		if err != nil {
+			return "", err
+		}
+		if wants {
+			doc, err := record.Encode(t, func(string) bool { return true }, func(_, text string) string { return text })
+			if err != nil {
+				return "", err
+			}
+			return w.q.Objects.Put(ctx, doc)
+		}
+	}
+	return "", nil
+}
+
+func (w *Worker) wants(ctx context.Context, fp string) (bool, error) {
+	e, err := w.q.Groups.Get(ctx, fp)
+	if errors.Is(err, queue.ErrNotFound) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	var g Group
+	if err := json.Unmarshal(e.Value, &g); err != nil {
+		return false, fmt.Errorf("group %.12s: %w", fp, err)
+	}
+	return g.Wants(), nil
+}
+
+func (w *Worker) publish(ctx context.Context, v Verdict) error {
+	doc, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("verdict on trace %s: %w", v.TraceID, err)
+	}
+	if _, err := w.q.Findings.Append(ctx, v.TraceID+" "+v.Revision, doc); err != nil {
+		return fmt.Errorf("verdict on trace %s: %w", v.TraceID, err)
+	}
+	return nil
+}
