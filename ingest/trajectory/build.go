@@ -37,6 +37,7 @@ type builder struct {
 	calls    []*call             // the model calls, as out.ModelCalls
 	tools    []*node             // the tool executions that count, in order
 	asked    []*asked            // the calls that models asked for, in order
+	thrown   map[string][]*node  // spans with an exception of their own, by status message; filled at first use
 	foreign  []string            // dialects seen that are not read yet
 }
 
@@ -49,8 +50,9 @@ type node struct {
 	end      time.Time // zero when it never ended
 	shift    time.Duration
 
-	dialect *Dialect // the one that won the span, nil when none did
-	foreign string   // the dialect by whose marks the span speaks, when it is not read yet
+	dialect *Dialect   // the one that won the span, nil when none did
+	also    []*Dialect // those that completed what it left open
+	foreign string     // the dialect by whose marks the span speaks, when it is not read yet
 	facts   Facts
 	err     *Error // what the span itself says went wrong
 	folded  *node  // the node that this one describes once more, nil when it stands for itself
@@ -71,9 +73,13 @@ func (b *builder) readSpans() {
 		}
 		n.facts.Offered = b.shared(n.facts.Offered)
 		n.err = n.ownError()
-		if n.dialect != nil && n.facts.Role != RoleNone && !used[n.dialect.Name] {
-			used[n.dialect.Name] = true
-			b.out.Dialects = append(b.out.Dialects, n.dialect.Name)
+		if n.dialect != nil && n.facts.Role != RoleNone {
+			for _, d := range append(n.also, n.dialect) {
+				if !used[d.Name] {
+					used[d.Name] = true
+					b.out.Dialects = append(b.out.Dialects, d.Name)
+				}
+			}
 		}
 		if n.foreign = foreignDialect(n.span); n.foreign != "" && !slices.Contains(b.foreign, n.foreign) {
 			b.foreign = append(b.foreign, n.foreign)
@@ -112,6 +118,7 @@ func (n *node) read(table []*Dialect) {
 	for _, d := range others {
 		if n.facts.thin() {
 			fill(&n.facts, d.Read(n.span))
+			n.also = append(n.also, d)
 		}
 	}
 }

@@ -127,7 +127,11 @@ func (s *tally) compare(scenario string, trs []*Trajectory, tr runTruth) {
 	for _, want := range tr.ToolLog {
 		s.calls++
 		args := canonical(string(want.Args))
-		i := slices.IndexFunc(calls, func(c ToolCall) bool { return c.Name == want.Name && string(c.Arguments.JSON) == string(args) })
+		same := func(c ToolCall) bool { return c.Name == want.Name && string(c.Arguments.JSON) == string(args) }
+		i := slices.IndexFunc(calls, func(c ToolCall) bool { return same(c) && c.HasResult })
+		if i < 0 {
+			i = slices.IndexFunc(calls, same)
+		}
 		if i < 0 {
 			i = slices.IndexFunc(calls, func(c ToolCall) bool { return c.Name == want.Name })
 		}
@@ -140,18 +144,21 @@ func (s *tally) compare(scenario string, trs []*Trajectory, tr runTruth) {
 		s.found++
 		s.check(scenario, c, want.Name, string(args), want.Result, want.Error, want.Outcome)
 	}
+	calls = slices.DeleteFunc(calls, func(c ToolCall) bool { return c.Outcome != OutcomeOK }) // refused and unanswered calls are in no log
 	s.extra += len(calls)
 	for _, c := range calls {
-		if len(tr.ToolLog) > 0 || c.Executed {
-			s.misses = append(s.misses, fmt.Sprintf("%s: extra %s %s (%s)", scenario, c.Name, c.Arguments.Raw, c.Outcome))
-		}
+		s.missed(scenario, "extra %s %s (%s)", c.Name, c.Arguments.Raw, c.Outcome)
 	}
 	for _, turn := range tr.Outcome.Turns {
-		if turn == "" {
+		// The capturer put the finish reason in brackets behind some answers, or nothing but that.
+		if i := strings.LastIndexByte(turn, '['); i >= 0 {
+			turn = turn[:i]
+		}
+		if turn = strings.TrimSpace(turn); turn == "" {
 			continue
 		}
 		s.answers++
-		if replies[strings.TrimSpace(turn)] {
+		if replies[turn] {
 			s.answered++
 			continue
 		}
@@ -181,7 +188,7 @@ func (s *tally) check(scenario string, c ToolCall, name, args string, result jso
 	}
 	failed := outcome != "ok"
 	got := c.Outcome == OutcomeError || c.Outcome == OutcomeTimeout
-	if failed == got {
+	if failed == got || outcome == "hang" && c.Outcome == OutcomeUnknown {
 		s.outcomes++
 	} else {
 		s.missed(scenario, "%s outcome %s, want %s", name, c.Outcome, outcome)

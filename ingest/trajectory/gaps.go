@@ -110,27 +110,30 @@ func (b *builder) lackingOfModels(lacks map[Fact]bool) {
 }
 
 func (b *builder) lackingOfTools(lacks map[Fact]bool) {
-	executed, args, results, live := 0, 0, 0, 0
+	executed, args, results, missing := 0, 0, 0, 0
 	for _, t := range b.out.ToolCalls {
 		if t.Executed {
 			executed++
 		}
-		if !t.Recalled {
-			live++
-		}
-		if !absent(t.Arguments) {
+		if !absent(t.Arguments) && !hidden(t.Arguments) {
 			args++
 		}
-		if t.HasResult || t.Error != nil {
+		if t.HasResult && !hidden(t.Result) || t.Error != nil {
 			results++
+		}
+		if t.Outcome == OutcomeMissing {
+			missing++ // that it has no execution and no result is known
 		}
 	}
 	n := len(b.out.ToolCalls)
-	lacks[FactToolExecution] = n > 0 && executed == 0 || n == 0 && b.wantedTools()
+	lacks[FactToolExecution] = n > 0 && executed+missing == 0 || n == 0 && b.wantedTools()
 	lacks[FactArguments] = n > 0 && args == 0 || n == 0 && b.wantedTools()
-	lacks[FactResults] = n > 0 && results == 0 && live > 0 || n == 0 && b.wantedTools()
+	lacks[FactResults] = n > 0 && results+missing == 0 || n == 0 && b.wantedTools()
 	lacks[FactToolCalls] = lacks[FactToolCalls] || n == 0 && b.wantedTools()
 }
+
+// hidden says whether an emitter withheld a value altogether.
+func hidden(v Value) bool { return v.Truncated && v.Parsed == ParsedText }
 
 // wantedTools says that a model stopped in order to call tools.
 func (b *builder) wantedTools() bool {

@@ -215,8 +215,8 @@ func asAssistant(ms []Message) []Message {
 }
 
 var (
-	argumentKeys = []string{"gen_ai.tool.call.arguments", "gen_ai.tool.args", "gen_ai.tool.input", "gen_ai.tool.arguments"}
-	resultKeys   = []string{"gen_ai.tool.call.result", "gen_ai.tool.output", "gen_ai.tool.result"}
+	argumentKeys = []string{"gen_ai.tool.call.arguments", "gen_ai.tool.args", "gen_ai.tool.input", "gen_ai.tool.arguments", "gen_ai.prompt"}
+	resultKeys   = []string{"gen_ai.tool.call.result", "gen_ai.tool.output", "gen_ai.tool.result", "gen_ai.completion"}
 )
 
 func genaiTool(a Attrs, f *Facts) {

@@ -10,8 +10,8 @@ import (
 
 const detailsEvent = "gen_ai.client.inference.operation.details"
 
-// genaiEvents reads the conventions with content in span events or log records: one event a message (up to 1.36), or one that holds all.
-var genaiEvents = add(Dialect{Name: "otel-genai-events", Rank: 29, Score: scoreEvents, Read: readEvents, Remedies: eventRemedies()})
+// This dialect reads the conventions with content in span events or log records: one event a message (up to 1.36), or one that holds all.
+var _ = add(Dialect{Name: "otel-genai-events", Rank: 29, Score: scoreEvents, Read: readEvents, Remedies: eventRemedies()})
 
 func eventRemedies() map[Fact]string {
 	out := map[Fact]string{}

@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -33,9 +34,14 @@ func (b *builder) judgeExecution(t *ToolCall, n *node) {
 		n.deeper(e, 0)
 		e.Type = cmp.Or(frameworkVerdict(e.Type+" "+e.Message), e.Type)
 		t.Outcome, t.Error = OutcomeError, e
-	case f.HasResult || n.span.Status == StatusOK && !n.end.IsZero():
+	case f.HasResult || n.span.Status == StatusOK && !n.end.IsZero() && !b.recordsResults():
 		t.Outcome = OutcomeOK
 	}
+}
+
+// recordsResults says whether any tool of the trace has its result on its span: then a span without one proves nothing.
+func (b *builder) recordsResults() bool {
+	return slices.ContainsFunc(b.tools, func(n *node) bool { return n.facts.HasResult })
 }
 
 // executionError is what the execution's span and result say went wrong. An exception that the tool got over, and a status that was copied

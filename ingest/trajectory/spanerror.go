@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -97,8 +98,8 @@ func (n *node) deeper(e *Error, depth int) {
 		if e.Code != 0 && e.Message != "" {
 			return
 		}
-		if c.facts.Role == RoleModel || c.facts.Role == RoleAgent {
-			continue
+		if c.folded == nil && c.facts.Role != RoleNone && c.facts.Role != RoleInner {
+			continue // its errors are its own
 		}
 		if e.Code == 0 {
 			e.Code = httpCode(c.span.Attrs)
@@ -117,12 +118,15 @@ func (b *builder) smeared(n *node) bool {
 	if n.err == nil || n.exception() != nil || n.span.StatusMessage == "" {
 		return false
 	}
-	for _, o := range b.nodes {
-		if o != n && o.span.StatusMessage == n.span.StatusMessage && o.exception() != nil && !inside(o, n) {
-			return true
+	if b.thrown == nil {
+		b.thrown = map[string][]*node{}
+		for _, o := range b.nodes {
+			if o.span.StatusMessage != "" && o.exception() != nil {
+				b.thrown[o.span.StatusMessage] = append(b.thrown[o.span.StatusMessage], o)
+			}
 		}
 	}
-	return false
+	return slices.ContainsFunc(b.thrown[n.span.StatusMessage], func(o *node) bool { return !inside(o, n) })
 }
 
 // inside says whether a node lies below another.
@@ -161,7 +165,7 @@ func markedError(v []byte) *Error {
 	case text != "" && !strings.EqualFold(text, "none") && text != "false":
 		return &Error{Type: "error_result", Message: cmp.Or(message, text)}
 	case o.isTrue("error", "is_error", "isError"):
-		return &Error{Type: "error_result", Message: cmp.Or(message, o.str("result", "content", "text"))}
+		return &Error{Type: "error_result", Message: cmp.Or(message, o.str("result", "content", "text"), joinedText(contentParts(o.get("content", "result"), 0)))}
 	case o.str("status") == "error":
 		return &Error{Type: "error_result", Message: message}
 	}

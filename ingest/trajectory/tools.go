@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // mergeTools finds the executions that count. A tool span right inside another of the same call is that call once more (a protocol's client
@@ -277,6 +278,7 @@ func (a *asked) before(n *node) bool {
 func (b *builder) emit() {
 	type entry struct {
 		tool ToolCall
+		at   time.Time // when it was asked for, or began; requests of one answer stay in their order
 		ask  *asked
 		exec *node
 	}
@@ -284,14 +286,14 @@ func (b *builder) emit() {
 	paired := map[*node]bool{}
 	for _, a := range b.asked {
 		paired[a.exec] = true
-		all = append(all, entry{b.requested(a), a, a.exec})
+		all = append(all, entry{b.requested(a), a.at(), a, a.exec})
 	}
 	for _, n := range b.tools {
 		if !paired[n] {
-			all = append(all, entry{b.executed(n), nil, n})
+			all = append(all, entry{b.executed(n), n.start, nil, n})
 		}
 	}
-	slices.SortStableFunc(all, func(x, y entry) int { return x.tool.Start.Compare(y.tool.Start) })
+	slices.SortStableFunc(all, func(x, y entry) int { return x.at.Compare(y.at) })
 	for i, e := range all {
 		b.judge(&e.tool, e.ask, e.exec)
 		b.out.ToolCalls = append(b.out.ToolCalls, e.tool)
@@ -302,17 +304,23 @@ func (b *builder) emit() {
 	}
 }
 
+// at is when a call was asked for: when the answer of the model was complete, or before the call whose history tells of it.
+func (a *asked) at() time.Time {
+	if a.call != nil {
+		return a.call.node.ended()
+	}
+	return a.seenIn.node.start
+}
+
 // requested makes the tool call of a request, with its execution when there is one.
 func (b *builder) requested(a *asked) ToolCall {
 	from := cmp.Or(a.call, a.seenIn)
 	t := ToolCall{
 		SpanID: from.node.span.ID, RequestSpanID: from.node.span.ID, ID: a.part.ID, Name: a.part.Name, Agent: from.node.agentName,
-		Model: -1, Requested: true, Recalled: a.recalled, Arguments: a.part.Value, Start: from.node.ended(),
+		Model: -1, Requested: true, Recalled: a.recalled, Arguments: a.part.Value, Start: a.at(),
 	}
 	if a.call != nil {
 		t.Model = a.call.index
-	} else {
-		t.Start = from.node.start
 	}
 	if a.exec == nil {
 		return t
