@@ -12,7 +12,8 @@ func contentParts(raw []byte, depth int) []Part {
 	}
 	switch kindOf(raw) {
 	case '"':
-		return textParts(raw, depth)
+		s, _ := unquote(raw)
+		return partsOfText(s, depth)
 	case '{':
 		return partsOfObject(readObject(raw), depth)
 	case '[':
@@ -25,9 +26,8 @@ func contentParts(raw []byte, depth int) []Part {
 	return nil
 }
 
-// textParts reads content that is a string. Some emitters put the list of parts in there as text once more.
-func textParts(raw []byte, depth int) []Part {
-	s, _ := unquote(raw)
+// partsOfText reads content that came as text: prose, or, as some emitters write it, the list of parts as JSON.
+func partsOfText(s string, depth int) []Part {
 	if s == "" {
 		return nil
 	}
@@ -54,7 +54,7 @@ func partsOfObject(o object, depth int) []Part {
 	case "":
 		return untypedPart(o, depth)
 	case "text", "input_text", "output_text", "refusal":
-		return []Part{{Kind: PartText, Text: o.str("text", "content", "refusal")}}
+		return partsOfText(o.str("text", "content", "refusal"), depth)
 	case "reasoning", "thinking", "redacted_thinking", "summary_text":
 		return []Part{{Kind: PartReasoning, Text: reasoningText(o, depth)}}
 	case "tool_call", "tool_use", "tool-call", "function", "custom", "function_call", "toolUse", "invalid_tool_call":

@@ -121,7 +121,7 @@ func messagesOfObject(o object, depth int) []Message {
 	if depth > maxNesting {
 		return nil
 	}
-	if kwargs := o.object("kwargs"); kwargs != nil && o.has("lc") {
+	if kwargs := o.object("kwargs"); kwargs != nil && (o.has("lc") || kwargs.get("content") != nil) {
 		return constructed(o, kwargs, depth)
 	}
 	if typ := o.str("type"); isResponsesItem(typ) {

@@ -1,0 +1,118 @@
+package trajectory
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+)
+
+// answerBody is what a provider's or framework's response body says beside its messages. Emitters that put the whole body into one
+// attribute often lose these facts elsewhere, above all when the answer was streamed.
+type answerBody struct {
+	ID     string
+	Model  string
+	Finish string
+	Usage  Usage
+	// CacheApart says that the provider counts cached tokens beside the input, not in it: Anthropic, alone or on Bedrock.
+	CacheApart bool
+}
+
+// readAnswerBody reads a response body of OpenAI (chat, Responses), Anthropic, Bedrock, Gemini or LangChain.
+func readAnswerBody(text string) answerBody {
+	if kindOf([]byte(text)) != '{' {
+		return answerBody{}
+	}
+	o := readObject([]byte(text))
+	if g := o.get("generations"); g != nil {
+		return generationBody(g)
+	}
+	usage := o.object("usage", "usageMetadata", "usage_metadata")
+	return answerBody{
+		ID:         o.str("id", "responseId", "response_id"),
+		Model:      o.str("model", "modelVersion", "model_version"),
+		Finish:     bodyFinish(o),
+		Usage:      usageOf(usage),
+		CacheApart: usage.get("cache_read_input_tokens", "cacheReadInputTokens") != nil,
+	}
+}
+
+func bodyFinish(o object) string {
+	if s := o.str("stop_reason", "stopReason", "finish_reason", "finishReason"); s != "" {
+		return s
+	}
+	first := readObject(firstElement(o.get("choices", "candidates")))
+	if s := first.str("finish_reason", "finishReason"); s != "" {
+		return s
+	}
+	if s := o.object("incomplete_details").str("reason"); s != "" {
+		return s
+	}
+	if o.str("object") == "response" {
+		return o.str("status")
+	}
+	return ""
+}
+
+// generationBody reads LangChain's LLMResult: generations[0][0].message.kwargs.
+func generationBody(generations []byte) answerBody {
+	first := firstElement(generations)
+	if kindOf(first) == '[' {
+		first = firstElement(first)
+	}
+	g := readObject(first)
+	m := g.object("message")
+	if k := m.object("kwargs"); k != nil {
+		m = k
+	}
+	meta := m.object("response_metadata")
+	return answerBody{
+		ID:     m.str("id"),
+		Model:  meta.str("model_name", "model"),
+		Finish: cmp.Or(meta.str("finish_reason", "stop_reason", "stopReason"), g.object("generation_info", "generationInfo").str("finish_reason")),
+		Usage:  usageOf(m.object("usage_metadata")),
+	}
+}
+
+// usageOf reads a usage object in any spelling.
+func usageOf(u object) Usage {
+	in := u.object("prompt_tokens_details", "input_tokens_details", "input_token_details", "inputTokenDetails", "promptTokensDetails")
+	out := u.object("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails")
+	return Usage{
+		Input:      u.count("prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "promptTokenCount", "prompt_token_count"),
+		Output:     u.count("completion_tokens", "output_tokens", "outputTokens", "completionTokens", "candidatesTokenCount", "candidates_token_count"),
+		CacheRead:  cmp.Or(u.count("cache_read_input_tokens", "cacheReadInputTokens", "cachedContentTokenCount", "cachedInputTokens"), in.count("cached_tokens", "cache_read", "cacheReadTokens")),
+		CacheWrite: cmp.Or(u.count("cache_creation_input_tokens", "cacheWriteInputTokens"), in.count("cache_creation", "cacheWriteTokens")),
+		Reasoning:  cmp.Or(out.count("reasoning_tokens", "reasoning", "reasoningTokens"), u.count("thoughtsTokenCount", "reasoningTokens")),
+	}
+}
+
+// count returns the first of the names that holds a whole number, as a number or as text.
+func (o object) count(names ...string) *int64 {
+	for _, n := range names {
+		raw := o.get(n)
+		if raw == nil {
+			continue
+		}
+		text := string(raw)
+		if s, ok := unquote(raw); ok {
+			text = s
+		}
+		if f, err := strconv.ParseFloat(text, 64); err == nil && f >= 0 && f < math.MaxInt64 {
+			n := int64(f)
+			return &n
+		}
+	}
+	return nil
+}
+
+// or fills what is missing of a usage from another.
+func (u Usage) or(other Usage) Usage {
+	return Usage{
+		Input:      cmp.Or(u.Input, other.Input),
+		Output:     cmp.Or(u.Output, other.Output),
+		CacheRead:  cmp.Or(u.CacheRead, other.CacheRead),
+		CacheWrite: cmp.Or(u.CacheWrite, other.CacheWrite),
+		Reasoning:  cmp.Or(u.Reasoning, other.Reasoning),
+		CostUSD:    cmp.Or(u.CostUSD, other.CostUSD),
+	}
+}

@@ -1,0 +1,408 @@
+package trajectory
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// OpenInference flattens lists into indexed keys and keeps whole bodies in input.value and output.value beside them. Instrumentors differ in
+// which of the two is complete, so both are read and the one without holes wins.
+var _ = add(Dialect{
+	Name:  "openinference",
+	Rank:  3,
+	Score: scoreOpenInference,
+	Read:  readOpenInference,
+	Remedies: map[Fact]string{
+		FactToolsOffered:  "unset OPENINFERENCE_HIDE_LLM_TOOLS, and use an instrumentor version that records llm.tools",
+		FactToolSchemas:   "use an instrumentor version that records llm.tools.N.tool.json_schema",
+		FactToolCalls:     "unset OPENINFERENCE_HIDE_OUTPUTS and OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
+		FactArguments:     "unset OPENINFERENCE_HIDE_INPUTS",
+		FactResults:       "unset OPENINFERENCE_HIDE_OUTPUTS",
+		FactUserMessages:  "unset OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_INPUT_MESSAGES",
+		FactReply:         "unset OPENINFERENCE_HIDE_OUTPUTS and OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
+		FactUsage:         "ask the provider for usage in streams (OpenAI: stream_options.include_usage = true)",
+		FactSession:       "wrap the run in setSession(context, {sessionId}) (Python: using_session(session_id=...))",
+		FactWhole:         "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (128 by default: long histories push out the answer)",
+		FactToolExecution: "wrap tools with traceTool / @tracer.tool, or use the instrumentor of the framework that runs them",
+	},
+})
+
+const redacted = "__REDACTED__"
+
+func scoreOpenInference(s *Span) int {
+	score := 0
+	if s.Attrs.Has("openinference.span.kind") {
+		score += 10
+	}
+	if strings.HasPrefix(s.Scope, "openinference.instrumentation.") || strings.HasPrefix(s.Scope, "@arizeai/openinference") || s.Scope == "openinference-core" {
+		score += 5
+	}
+	if s.Attrs.Has("llm.input_messages.0.message.role") || s.Attrs.Has("llm.output_messages.0.message.role") {
+		score += 3
+	}
+	return score
+}
+
+func readOpenInference(s *Span) Facts {
+	a := s.Attrs
+	meta := metadataOf(a)
+	f := Facts{
+		Agent:     cmp.Or(a.Str("agent.name"), meta.str("lc_agent_name")),
+		SessionID: cmp.Or(a.Str("session.id", "metadata.sessionId", "metadata.session_id"), meta.str("session_id", "sessionId", "thread_id", "conversation_id")),
+		UserID:    cmp.Or(a.Str("user.id", "metadata.userId", "metadata.user_id"), meta.str("user_id", "userId")),
+		Feedback:  annotations(s),
+	}
+	switch kind := openInferenceKind(a); kind {
+	case "LLM":
+		readOpenInferenceModel(s, &f)
+	case "TOOL":
+		readOpenInferenceTool(s, &f)
+	case "AGENT":
+		f.Role = RoleAgent
+		f.Agent = cmp.Or(a.Str("agent.name", "graph.node.id"), strings.TrimSuffix(s.Name, ".run"))
+		readOpenInferenceRun(s, &f)
+	case "RETRIEVER":
+		f.Role = RoleRetrieval
+	default:
+		if s.ParentID == "" {
+			readOpenInferenceRun(s, &f)
+		}
+	}
+	return f
+}
+
+// openInferenceKind folds the kind, and infers it from the keys where the emitter left it out or open.
+func openInferenceKind(a Attrs) string {
+	kind := strings.ToUpper(a.Str("openinference.span.kind"))
+	switch {
+	case kind != "" && kind != "UNKNOWN":
+		return kind
+	case a.Has("tool.name"):
+		return "TOOL"
+	case a.Has("llm.model_name") || a.Has("llm.output_messages.0.message.role"):
+		return "LLM"
+	}
+	return kind
+}
+
+// metadataOf reads the metadata attribute, which holds JSON.
+func metadataOf(a Attrs) object { return readObject([]byte(a.jsonText("metadata"))) }
+
+func readOpenInferenceModel(s *Span, f *Facts) {
+	a := s.Attrs
+	f.Role = RoleModel
+	params, body := readObject([]byte(a.Text("llm.invocation_parameters"))), a.Text("output.value")
+	answer := readAnswerBody(body)
+	f.Provider = providerOf(cmp.Or(a.Str("llm.provider", "llm.system"), metadataOf(a).str("ls_provider")))
+	if params.get("created_at") == nil { // the bridge for OpenAI Agents puts the answer there, less its output
+		f.ModelRequested = cmp.Or(params.str("model", "modelId", "model_name"), requestedModel(a))
+	}
+	f.ResponseID = answer.ID
+	f.Usage = openInferenceUsage(a).or(answer.Usage)
+	f.InputExcludes = answer.CacheApart && f.Usage.Input != nil && answer.Usage.Input != nil && *f.Usage.Input == *answer.Usage.Input
+	f.FinishRaw = cmp.Or(a.Str("llm.finish_reason", "llm.stop_reason", "tanstack.ai.finish_reason"), answer.Finish)
+	if answer.Finish == "max_output_tokens" || answer.Finish == "content_filter" {
+		f.FinishRaw = answer.Finish // the bridge for OpenAI Agents writes "stop" whatever happened
+	}
+	f.Streamed = params.isTrue("stream")
+	f.Output = openInferenceOutput(a, body)
+	if len(f.Output) > 0 || answer.ID != "" {
+		f.ModelResponded = cmp.Or(answer.Model, a.Str("llm.model_name"))
+	}
+	if f.ModelResponded != a.Str("llm.model_name") {
+		f.ModelRequested = cmp.Or(f.ModelRequested, a.Str("llm.model_name"))
+	}
+	openInferenceInput(a, f)
+	f.Offered = openInferenceTools(a)
+	hideModelFacts(a, f)
+}
+
+func requestedModel(a Attrs) string {
+	if text := a.Text("input.value"); kindOf([]byte(text)) == '{' {
+		return readObject([]byte(text)).str("model", "modelId")
+	}
+	return ""
+}
+
+func openInferenceUsage(a Attrs) Usage {
+	return Usage{
+		Input:      a.Int("llm.token_count.prompt"),
+		Output:     a.Int("llm.token_count.completion"),
+		CacheRead:  a.Int("llm.token_count.prompt_details.cache_read", "llm.token_count.prompt_details.cache_input"),
+		CacheWrite: a.Int("llm.token_count.prompt_details.cache_write"),
+		Reasoning:  a.Int("llm.token_count.completion_details.reasoning"),
+		CostUSD:    a.Float("llm.cost.total"),
+	}
+}
+
+// openInferenceInput takes the flattened messages, unless they have holes that the request body can fill.
+func openInferenceInput(a Attrs, f *Facts) {
+	flat := flatMessages(a.indexed("llm.input_messages."))
+	body := a.Text("input.value")
+	bodyOK := isJSON(body)
+	switch {
+	case len(flat) > 0 && !(bodyOK && hasHoles(flat)):
+		f.Input.Messages = flat
+	case bodyOK:
+		f.Input, f.System = bodyHistory(body)
+		if f.System == "" && kindOf([]byte(body)) == '[' && len(flat) > 0 && flat[0].Role == "system" {
+			f.System = textOf(flat[:1])
+		}
+	case body != "" && body != redacted:
+		f.Input.Messages = []Message{{Role: "user", Parts: partsOfText(body, 0)}}
+	}
+}
+
+// bodyHistory takes the list of messages out of a request body as it stands, so that what an earlier call had need not be parsed again, and
+// the instructions that stand beside it.
+func bodyHistory(body string) (History, string) {
+	if kindOf([]byte(body)) != '{' {
+		return textHistory(body), ""
+	}
+	o := readObject([]byte(body))
+	list := o.get("messages", "contents", "input")
+	if kindOf(list) != '[' {
+		return textHistory(body), ""
+	}
+	if first := firstElement(list); kindOf(first) == '[' { // LangChain sends batches of conversations: one, in agents
+		list = first
+	}
+	return textHistory(string(list)), textOf(systemOf(o, 0))
+}
+
+// hasHoles says that flattened messages lost something on the way: a message without content, a result without content or call id.
+func hasHoles(ms []Message) bool {
+	return slices.ContainsFunc(ms, func(m Message) bool {
+		return len(m.Parts) == 0 || slices.ContainsFunc(m.Parts, func(p Part) bool {
+			return p.Kind == PartToolResult && (p.ID == "" || p.Value.Parsed == ParsedAbsent) || p.Kind == PartToolCall && p.ID == ""
+		})
+	})
+}
+
+func openInferenceOutput(a Attrs, body string) []Message {
+	flat := flatMessages(a.indexed("llm.output_messages."))
+	if len(flat) > 0 && !(hasHoles(flat) && isJSON(body)) {
+		return withRole(flat, "assistant")
+	}
+	if isJSON(body) {
+		if ms := withRole(ParseMessages(body), "assistant"); len(ms) > 0 {
+			return ms
+		}
+	}
+	if len(flat) == 0 && body != "" && body != redacted && !isJSON(body) {
+		return []Message{{Role: "assistant", Parts: partsOfText(body, 0)}}
+	}
+	return withRole(flat, "assistant")
+}
+
+// flatMessages reads messages out of indexed keys.
+func flatMessages(items []Attrs) []Message {
+	var out []Message
+	for _, it := range items {
+		if m, ok := flatMessage(it); ok {
+			out = append(out, m)
+		}
+	}
+	return settleRoles(out)
+}
+
+func flatMessage(it Attrs) (Message, bool) {
+	m := Message{Role: foldRole(it.Text("message.role"))}
+	content := contentText(it)
+	id := callID(it.Text("message.tool_call_id"))
+	calls := flatCalls(it)
+	switch {
+	case m.Role == "tool" || id != "":
+		p := Part{Kind: PartToolResult, ID: id, Name: it.Str("message.name"), Value: ParseValue(content)}
+		if v, failed := resultValue([]byte(content), 0); kindOf([]byte(content)) == '{' && failed {
+			p.Value, p.Failed = v, true
+		}
+		m.Parts = []Part{p}
+	case len(it.indexed("message.contents.")) > 0:
+		m.Parts = flatContents(it.indexed("message.contents."), len(calls) > 0)
+	case content != redacted:
+		m.Parts = partsOfText(content, 0)
+	}
+	m.Parts = append(m.Parts, calls...)
+	return m, len(m.Parts) > 0 || it.Has("message.role")
+}
+
+// contentText joins the content of a message: one text, or the odd key message.content.0 of some instrumentors.
+func contentText(it Attrs) string {
+	if s := it.Text("message.content"); s != "" {
+		return s
+	}
+	for _, c := range it.indexed("message.content.") {
+		if s := c.Text(""); s != "" {
+			return s
+		}
+	}
+	var texts []string
+	if it.Has("message.tool_call_id") {
+		for _, c := range it.indexed("message.contents.") {
+			texts = append(texts, c.Text("message_content.text"))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func flatCalls(it Attrs) []Part {
+	var out []Part
+	for _, c := range it.indexed("message.tool_calls.") {
+		name := c.Text("tool_call.function.name")
+		if id := c.Text("tool_call.id"); name != "" || callID(id) != "" {
+			out = append(out, requestedCall(id, name, c.Text("tool_call.function.arguments")))
+		}
+	}
+	if name := it.Text("message.function_call_name"); name != "" && len(out) == 0 {
+		out = append(out, requestedCall("", name, it.Text("message.function_call_arguments_json")))
+	}
+	return out
+}
+
+// flatContents reads the content list. A tool_use block there repeats the message's own tool calls, where it has any.
+func flatContents(blocks []Attrs, hasCalls bool) []Part {
+	var out []Part
+	for _, b := range blocks {
+		text := b.Text("message_content.text")
+		switch typ := b.Text("message_content.type"); {
+		case isAnyOf(typ, "tool_use", "tool_call") || b.Has("tool_call.function.name") || b.Has("message_content.tool_call.function.name"):
+			if !hasCalls {
+				out = append(out, flatToolUse(b))
+			}
+		case typ == "tool_result":
+			id, _ := b.firstText("message_content.tool_use_id", "message_content.tool_call_id", "tool_call.id")
+			content, _ := b.firstText("message_content.content", "message_content.text")
+			out = append(out, Part{Kind: PartToolResult, ID: callID(id), Value: ParseValue(content)})
+		case isAnyOf(typ, "reasoning", "thinking"):
+			out = append(out, Part{Kind: PartReasoning, Text: text})
+		case text == redacted:
+		case text != "":
+			out = append(out, Part{Kind: PartText, Text: text})
+		default:
+			out = append(out, Part{Kind: PartOther, Text: typ})
+		}
+	}
+	return out
+}
+
+func flatToolUse(b Attrs) Part {
+	id, _ := b.firstText("message_content.id", "tool_call.id", "message_content.tool_call.id")
+	name, _ := b.firstText("message_content.name", "tool_call.function.name", "message_content.tool_call.function.name")
+	args, _ := b.firstText("message_content.input", "tool_call.function.arguments", "message_content.tool_call.function.arguments")
+	return requestedCall(id, name, args)
+}
+
+// openInferenceTools reads the definitions: the flattened ones, else those in the parameters, else those in the request body.
+func openInferenceTools(a Attrs) *ToolSet {
+	var defs []ToolDef
+	items := a.indexed("llm.tools.")
+	for _, it := range items {
+		if s := ParseToolDefs(it.Text("tool.json_schema")); s != nil {
+			defs = append(defs, s.Tools...)
+		} else if name := it.Str("tool.name"); name != "" {
+			defs = append(defs, ToolDef{Name: name, Description: it.Str("tool.description")})
+		}
+	}
+	if len(defs) > 0 {
+		return NewToolSet(defs)
+	}
+	for _, key := range []string{"llm.invocation_parameters", "input.value"} {
+		if text := a.Text(key); kindOf([]byte(text)) == '{' {
+			if s := toolsOfBody(text); s != nil {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// toolsOfBody reads the definitions of a request body, nil when the body has no place for them.
+func toolsOfBody(text string) *ToolSet {
+	o := readObject([]byte(text))
+	if o.get("tools", "functions", "toolConfig", "tool_config", "config") == nil {
+		return nil
+	}
+	defs, stated := toolObject(o, 0)
+	if !stated {
+		return nil
+	}
+	return NewToolSet(defs)
+}
+
+func hideModelFacts(a Attrs, f *Facts) {
+	if a.Text("input.value") == redacted && f.Input.Empty() || a.Text("llm.input_messages.0.message.content") == redacted {
+		f.Hidden = append(f.Hidden, FactUserMessages, FactResults)
+	}
+	if a.Text("output.value") == redacted && len(f.Output) == 0 || a.Text("llm.output_messages.0.message.content") == redacted {
+		f.Hidden = append(f.Hidden, FactReply, FactToolCalls)
+	}
+}
+
+// readOpenInferenceRun reads what the user asked and what came back off an agent span or a root.
+func readOpenInferenceRun(s *Span, f *Facts) {
+	in, out := s.Attrs.Text("input.value"), s.Attrs.Text("output.value")
+	f.UserText, f.Reply = askedText(in), answerText(out)
+	if in == redacted {
+		f.Hidden = append(f.Hidden, FactUserMessages)
+	}
+	if out == redacted {
+		f.Hidden = append(f.Hidden, FactReply)
+	}
+}
+
+// askedText is the last thing a user said in an agent's input, whatever shape that has.
+func askedText(in string) string {
+	if in == redacted {
+		return ""
+	}
+	if !isJSON(in) {
+		return plainText(in)
+	}
+	ms := ParseMessages(in)
+	for _, m := range slices.Backward(ms) {
+		if m.Role == "user" {
+			if t := textOf([]Message{m}); t != "" {
+				return t
+			}
+		}
+	}
+	if kindOf([]byte(in)) == '{' {
+		return readObject([]byte(in)).str("task", "query", "question", "input", "message", "prompt")
+	}
+	return ""
+}
+
+// answerText is the final text in an agent's output, whatever shape that has.
+func answerText(out string) string {
+	if out == redacted {
+		return ""
+	}
+	if !isJSON(out) {
+		return plainText(out)
+	}
+	ms := ParseMessages(out)
+	for _, m := range slices.Backward(ms) {
+		if m.Role == "assistant" || m.Role == "" {
+			if t := textOf([]Message{m}); t != "" {
+				return t
+			}
+		}
+	}
+	if kindOf([]byte(out)) == '{' {
+		return readObject([]byte(out)).str("output", "result", "answer", "text", "response", "final_output")
+	}
+	return ""
+}
+
+// plainText undoes the quotes of a text that was sent as a JSON string.
+func plainText(s string) string {
+	if t, ok := unquote([]byte(s)); ok {
+		return t
+	}
+	if sentinel(s) {
+		return ""
+	}
+	return s
+}

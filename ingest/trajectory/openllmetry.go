@@ -1,0 +1,380 @@
+package trajectory
+
+import (
+	"cmp"
+	"strings"
+)
+
+// OpenLLMetry (Traceloop) wrote indexed keys until spring 2026 and the conventions' own message attributes since. Its structure spans
+// (workflow, agent, task, tool) are the same in both. Laminar's SDK builds on it and adds lmnr.* to its spans.
+var _ = add(Dialect{
+	Name:  "openllmetry",
+	Rank:  12,
+	Score: scoreOpenLLMetry,
+	Read:  readOpenLLMetry,
+	Remedies: map[Fact]string{
+		FactToolCalls:     "set TRACELOOP_TRACE_CONTENT=true; the LangChain instrumentation leaves requested calls out: instrument the provider's client too",
+		FactToolExecution: "wrap tools with withTool / @tool; note that a tool which throws leaves no span there: update the SDK or use execute_tool spans",
+		FactToolsOffered:  "instrument the provider's client beside the framework: the LangChain, Anthropic and Bedrock instrumentations record no definitions",
+		FactToolSchemas:   "instrument the provider's client: it records gen_ai.tool.definitions with parameters",
+		FactArguments:     "set TRACELOOP_TRACE_CONTENT=true",
+		FactResults:       "set TRACELOOP_TRACE_CONTENT=true",
+		FactUserMessages:  "set TRACELOOP_TRACE_CONTENT=true",
+		FactReply:         "set TRACELOOP_TRACE_CONTENT=true",
+		FactUsage:         "of streams ask the provider to include usage (OpenAI: stream_options.include_usage = true)",
+		FactSession:       "call withAssociationProperties({session_id: ...}) around the run",
+		FactFinishReason:  "update the instrumentation: old versions do not record the finish reason of every provider",
+	},
+})
+
+func scoreOpenLLMetry(s *Span) int {
+	a, score := s.Attrs, 0
+	for _, key := range []string{"traceloop.span.kind", "traceloop.workflow.name", "llm.request.type"} {
+		if a.Has(key) {
+			score += 10
+		}
+	}
+	if a.Has("gen_ai.prompt.0.role") || a.Has("gen_ai.completion.0.role") || a.Has("gen_ai.completion.0.content") || a.Has("lmnr.span.path") {
+		score += 10
+	}
+	if isTraceloopScope(s.Scope) {
+		score += 5
+		if a.Has("gen_ai.request.model") || a.Has("traceloop.entity.output") || a.Has("traceloop.entity.input") {
+			score += 10
+		}
+	}
+	if a.Has("gen_ai.is_streaming") || a.Has("llm.usage.total_tokens") {
+		score += 2
+	}
+	return score
+}
+
+func isTraceloopScope(scope string) bool {
+	return strings.HasPrefix(scope, "@traceloop/") || scope == "traceloop.tracer"
+}
+
+func readOpenLLMetry(s *Span) Facts {
+	a := s.Attrs
+	f := genaiFrame(s)
+	f.Role = openLLMetryRole(s)
+	f.SessionID = cmp.Or(associated(a, "session_id", "sessionId", "thread_id", "chat_id", "conversation_id"), f.SessionID)
+	f.UserID = cmp.Or(associated(a, "user_id", "userId"), f.UserID)
+	switch f.Role {
+	case RoleModel:
+		openLLMetryModel(a, &f)
+	case RoleTool:
+		if refusedByGraph(a) {
+			graphCall(a, &f)
+		} else {
+			openLLMetryTool(s, &f)
+		}
+	case RoleAgent:
+		f.Agent = cmp.Or(a.Str("traceloop.entity.name", "gen_ai.agent.name", "traceloop.workflow.name"), s.Name)
+		openLLMetryRun(a, &f)
+	case RoleHandoff:
+		f.HandoffFrom, f.HandoffTo = a.Str("gen_ai.handoff.from_agent"), a.Str("gen_ai.handoff.to_agent")
+	case RoleNone:
+		if s.ParentID == "" {
+			openLLMetryRun(a, &f)
+		}
+	}
+	return f
+}
+
+// associated reads the properties that the application attached to the run.
+func associated(a Attrs, names ...string) string {
+	for _, prefix := range []string{"traceloop.association.properties.", "lmnr.association.properties."} {
+		for _, n := range names {
+			if s := a.Str(prefix + n); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// openLLMetryRole folds the kinds. A workflow is the agent's run only at the root: the LangChain instrumentation calls every runnable one.
+func openLLMetryRole(s *Span) Role {
+	a := s.Attrs
+	kind := strings.ToLower(cmp.Or(a.Str("traceloop.span.kind"), a.Str("lmnr.span.type")))
+	switch kind {
+	case "tool":
+		return RoleTool
+	case "agent":
+		return RoleAgent
+	case "llm":
+		return RoleModel
+	case "handoff":
+		return RoleHandoff
+	case "workflow":
+		switch {
+		case s.ParentID == "":
+			return RoleAgent
+		case refusedByGraph(a):
+			return RoleTool
+		}
+		return RoleNone
+	case "session":
+		return RoleNone
+	}
+	if role := genaiRole(s); role != RoleNone {
+		return role
+	}
+	switch {
+	case isAnyOf(a.Str("llm.request.type"), "chat", "completion"):
+		return RoleModel
+	case kind == "" && isTraceloopScope(s.Scope) && a.Has("gen_ai.request.model") && !a.Has("gen_ai.operation.name"):
+		return RoleModel
+	case a.Has("gen_ai.completion.0.role") || a.Has("gen_ai.completion.0.content"):
+		return RoleModel
+	case s.ParentID == "" && a.Has("lmnr.span.path"):
+		return RoleAgent
+	}
+	return RoleNone
+}
+
+func openLLMetryModel(a Attrs, f *Facts) {
+	genaiContent(a, f)
+	if in := indexedMessages(a.indexed("gen_ai.prompt.")); len(in) > 0 {
+		f.Input = History{Messages: in}
+	}
+	completions := a.indexed("gen_ai.completion.")
+	if out := indexedMessages(completions); len(out) > 0 {
+		f.Output = withRole(out, "assistant")
+	}
+	if len(completions) > 0 {
+		f.FinishRaw = cmp.Or(f.FinishRaw, completions[0].Str("finish_reason"))
+	}
+	if f.OfferedText == "" {
+		f.Offered = indexedFunctions(a.indexed("llm.request.functions."))
+	}
+	if withheld(a.Text("gen_ai.prompt.0.content")) {
+		f.Hidden = append(f.Hidden, FactUserMessages, FactResults)
+	}
+	if withheld(a.Text("gen_ai.completion.0.content")) {
+		f.Hidden = append(f.Hidden, FactReply)
+	}
+	if finishOf(f.FinishRaw) == FinishToolCalls && !requests(f.Output) {
+		f.Hidden = append(f.Hidden, FactToolCalls) // the answer was a call, and the emitter left it out
+	}
+}
+
+// requests says whether an answer holds a requested call.
+func requests(ms []Message) bool {
+	for _, m := range ms {
+		for _, p := range m.Parts {
+			if p.Kind == PartToolCall {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// indexedMessages reads gen_ai.prompt.N.* and gen_ai.completion.N.*.
+func indexedMessages(items []Attrs) []Message {
+	var out []Message
+	for _, it := range items {
+		if m, ok := indexedMessage(it); ok {
+			out = append(out, m)
+		}
+	}
+	return settleRoles(out)
+}
+
+func indexedMessage(it Attrs) (Message, bool) {
+	content := it.Text("content")
+	if content == "null" || withheld(content) {
+		content = ""
+	}
+	m := Message{Role: foldRole(it.Text("role"))}
+	id := callID(it.Text("tool_call_id"))
+	switch parts := partsOfText(content, 0); {
+	case (m.Role == "tool" || id != "") && !requests([]Message{{Parts: parts}}):
+		m.Parts = []Part{{Kind: PartToolResult, ID: id, Name: it.Str("name"), Value: ParseValue(content)}}
+	default:
+		m.Parts = parts
+	}
+	if r := it.Text("reasoning"); r != "" {
+		m.Parts = append([]Part{{Kind: PartReasoning, Text: r}}, m.Parts...)
+	}
+	for _, c := range it.indexed("tool_calls.") {
+		if name := cmp.Or(c.Text("name"), c.Text("function.name")); name != "" {
+			args, _ := c.firstText("arguments", "function.arguments")
+			m.Parts = append(m.Parts, requestedCall(c.Text("id"), name, args))
+		}
+	}
+	if name := it.Text("function_call.name"); name != "" && !requests([]Message{m}) {
+		m.Parts = append(m.Parts, requestedCall(it.Text("function_call.id"), name, it.Text("function_call.arguments")))
+	}
+	return m, len(m.Parts) > 0 || it.Has("role") || it.Has("content")
+}
+
+// indexedFunctions reads llm.request.functions.N.*; the JavaScript SDK calls the parameters "arguments".
+func indexedFunctions(items []Attrs) *ToolSet {
+	if len(items) == 0 {
+		return nil
+	}
+	defs := make([]ToolDef, 0, len(items))
+	for _, it := range items {
+		d := ToolDef{Name: it.Str("name"), Description: it.Str("description")}
+		if schema, _ := it.firstText("parameters", "arguments", "input_schema"); kindOf([]byte(schema)) == '{' {
+			d.Schema = canonicalSchema([]byte(schema))
+		}
+		defs = append(defs, d)
+	}
+	return NewToolSet(defs)
+}
+
+func openLLMetryTool(s *Span, f *Facts) {
+	a := s.Attrs
+	genaiTool(a, f)
+	in, hasIn := a.firstText("traceloop.entity.input", "lmnr.span.input")
+	out, hasOut := a.firstText("traceloop.entity.output", "lmnr.span.output")
+	if absent(f.Arguments) && hasIn {
+		f.Arguments = entityArguments(in)
+	}
+	if !f.HasResult && hasOut {
+		f.HasResult = true
+		f.Result, f.ToolError = entityResult(out)
+	}
+	message, isMessage := readToolMessage(cmp.Or(out, a.Text("gen_ai.tool.call.result")))
+	if isMessage {
+		f.CallID = cmp.Or(f.CallID, message.ID)
+		f.Result, f.ToolError = message.result(f.Result), cmp.Or(message.Error, f.ToolError)
+	}
+	name, _ := strings.CutSuffix(strings.TrimPrefix(s.Name, "execute_tool "), ".tool")
+	f.ToolName = toolNameOf(f.ToolName, message.Name, a.Str("traceloop.entity.name"), name)
+	if withheld(in) {
+		f.Hidden = append(f.Hidden, FactArguments)
+	}
+	if withheld(out) {
+		f.Hidden = append(f.Hidden, FactResults)
+	}
+}
+
+// refusedByGraph says whether a span is LangGraph's node around a call that it refused itself: an unknown tool, arguments that the schema
+// does not allow. Such a call gets no span of its own. Around calls that ran there is one, and this one must not count again.
+func refusedByGraph(a Attrs) bool {
+	if !strings.Contains(a.Text("traceloop.entity.input"), `"lg_tool_call"`) {
+		return false
+	}
+	m, ok := graphAnswer(a)
+	return ok && m.Error != "" && frameworkVerdict(m.Error) != ""
+}
+
+// graphAnswer is the one message in the output of a node that runs tools.
+func graphAnswer(a Attrs) (toolMessage, bool) {
+	o := readObject([]byte(a.Text("traceloop.entity.output")))
+	return readToolMessage(string(firstElement(o.get("messages"))))
+}
+
+func graphCall(a Attrs, f *Facts) {
+	call := callPart(readObject([]byte(a.Text("traceloop.entity.input"))).object("lg_tool_call"))
+	f.ToolName, f.CallID, f.Arguments = call.Name, call.ID, call.Value
+	if m, ok := graphAnswer(a); ok {
+		f.HasResult, f.ToolError = true, m.Error
+		f.Result, _ = resultValue(m.Content, 0)
+	}
+}
+
+// toolNameOf is the first name that is a tool's own; some instrumentations give the class that implements it.
+func toolNameOf(names ...string) string {
+	for _, n := range names {
+		if n != "" && !isAnyOf(n, "DynamicStructuredTool", "DynamicTool", "StructuredTool", "BaseTool", "FunctionTool", "Tool", "unknown") {
+			return n
+		}
+	}
+	return ""
+}
+
+// entityArguments reads the input of a decorated function: {args, kwargs}, {"args":[x]}, or MCP's {tool_name, arguments}.
+func entityArguments(in string) Value {
+	v := ParseValue(in)
+	if v.Parsed == ParsedArgs || len(v.JSON) == 0 || v.JSON[0] != '{' {
+		return v
+	}
+	o := readObject(v.JSON)
+	if args := o.get("arguments"); args != nil && o.has("tool_name") {
+		v.JSON, v.Parsed = canonical(string(args)), ParsedWrap
+		return v
+	}
+	if args := o.get("args"); len(o) == 1 && kindOf(args) == '[' {
+		return soleArgument(v, args)
+	}
+	return v
+}
+
+// soleArgument unwraps {"args":[x]}: x is the arguments, or JSON text of them.
+func soleArgument(v Value, args []byte) Value {
+	var list [][]byte
+	for e := range elements(args) {
+		list = append(list, e)
+	}
+	v.Parsed = ParsedArgs
+	switch len(list) {
+	case 0:
+		v.JSON = []byte("{}")
+	case 1:
+		v.JSON = canonical(cmp.Or(string(valueOfJSON(list[0]).JSON), string(list[0])))
+	default:
+		v.JSON = canonical(string(args))
+	}
+	return v
+}
+
+// entityResult reads the output of a decorated function or an MCP call, and the error mark in it.
+func entityResult(out string) (Value, string) {
+	v := ParseValue(out)
+	if len(v.JSON) == 0 || v.JSON[0] != '{' {
+		return v, ""
+	}
+	o := readObject(v.JSON)
+	inner := o.get("result")
+	if inner == nil || len(o) > 2 || len(o) == 2 && !o.has("is_error") {
+		return v, failureIn(o)
+	}
+	r, _ := resultValue(inner, 0)
+	failure := ""
+	if o.isTrue("is_error", "isError") {
+		failure = cmp.Or(r.Raw, "error")
+	}
+	if r.JSON == nil && r.Raw != "" {
+		r.JSON = appendString(nil, r.Raw)
+	}
+	v.JSON, v.Parsed = r.JSON, ParsedWrap
+	return v, failure
+}
+
+// failureIn reads the error marks that results of MCP and Anthropic tools carry.
+func failureIn(o object) string {
+	if !o.isTrue("is_error", "isError") {
+		return ""
+	}
+	v, _ := resultValue(o.get("content", "error", "message"), 0)
+	return cmp.Or(v.Raw, "error")
+}
+
+// openLLMetryRun reads what an agent or workflow was asked and what it answered.
+func openLLMetryRun(a Attrs, f *Facts) {
+	in, _ := a.firstText("traceloop.entity.input", "lmnr.span.input")
+	out, _ := a.firstText("traceloop.entity.output", "lmnr.span.output")
+	if v := entityArguments(in); v.Parsed == ParsedArgs || len(v.JSON) > 0 && v.JSON[0] == '[' {
+		f.UserText = askedArgument(v)
+	} else {
+		f.UserText = askedText(in)
+	}
+	f.Reply = answerText(out)
+}
+
+// askedArgument is the text that a decorated function was called with, if it was called with one.
+func askedArgument(v Value) string {
+	raw := []byte(v.JSON)
+	if kindOf(raw) == '[' {
+		raw = firstElement(raw)
+	}
+	if kindOf(raw) == '"' {
+		return plainText(string(raw))
+	}
+	return askedText(string(raw))
+}
