@@ -53,7 +53,7 @@ func joinBlocks(blocks []Block, kept []bool, left int) string {
 // Details folds Markdown under a summary. The summary may come from outside; the inner text is a block's own Markdown.
 func Details(summary, inner string) string {
 	line := html.EscapeString(strings.Join(strings.Fields(Defuse(summary)), " "))
-	line = strings.NewReplacer("`", "&#96;", "*", "&#42;", "_", "&#95;", "[", "&#91;", "!", "&#33;").Replace(line)
+	line = strings.NewReplacer("`", "&grave;", "*", "&ast;", "_", "&lowbar;", "[", "&lbrack;", "!", "&excl;").Replace(line)
 	return "<details><summary>" + line + "</summary>\n\n" + strings.Trim(inner, "\n") + "\n\n</details>\n"
 }
 

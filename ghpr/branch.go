@@ -32,10 +32,12 @@ func (w *run) refWrite() doubling {
 // lookRef reads the branch. Whatever stands there and is not ours parks the intent.
 func (w *run) lookRef(ctx context.Context) (bool, error) {
 	head, err := w.gh.Ref(ctx, w.in.FullName, w.in.Branch)
-	if isAbsent(err) {
+	switch {
+	case isAbsent(err):
 		return false, nil
-	}
-	if err != nil {
+	case isEmpty(err):
+		return false, w.park("the repository is empty: make a first commit on "+w.in.Base, err.Error())
+	case err != nil:
 		return false, err
 	}
 	return true, w.ownHead(ctx, head)
@@ -120,14 +122,16 @@ func (w *run) again(ctx context.Context, fn func(context.Context) error) error {
 
 func (w *run) baseHead(ctx context.Context) (string, error) {
 	base, err := w.gh.Ref(ctx, w.in.FullName, w.in.Base)
-	e, _ := errors.AsType[*github.Error](err)
-	switch {
-	case e != nil && e.Kind == github.Absent:
-		return "", w.park("the base branch "+w.in.Base+" does not exist", e.Error())
-	case e != nil && e.Kind == github.Refused && e.Says("empty"):
-		return "", w.park("the repository is empty: make a first commit on "+w.in.Base, e.Error())
+	if isAbsent(err) {
+		return "", w.park("the base branch "+w.in.Base+" does not exist", err.Error())
 	}
 	return base, err
+}
+
+// isEmpty: without a first commit there is no base, and the Git Data API refuses everything.
+func isEmpty(err error) bool {
+	e, ok := errors.AsType[*github.Error](err)
+	return ok && e.Kind == github.Refused && e.Says("repository is empty")
 }
 
 // inspectBase makes sure that the base has none of our paths. All of them with our content: nothing to do. Any other way: a person.

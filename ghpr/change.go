@@ -70,7 +70,10 @@ func Freeze(c Change) (Intent, error) {
 	}
 	in.ID = intentID(in.Repo, in.Base, in.Key, in.Branch, in.Files)
 	in.CommitMessage = withTrailer(c.CommitMessage, in.ID)
-	return in, in.freezeBody(c.Body)
+	if err := in.freezeBody(c.Body); err != nil {
+		return Intent{}, err
+	}
+	return in, nil
 }
 
 func (in *Intent) freezeBody(blocks []Block) error {
@@ -85,6 +88,7 @@ func (in *Intent) freezeBody(blocks []Block) error {
 	}
 	in.BodyHash = hashText(body)
 	in.Body = RenderMarker(m, body)
+	in.Seal = in.seal()
 	return nil
 }
 

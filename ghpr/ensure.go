@@ -37,7 +37,7 @@ func (w *run) ensure(ctx context.Context, d doubling) error {
 			return w.confirm(ctx, d.step)
 		}
 		if d.step.Outcome == Confirmed {
-			return w.park(d.name + ": it was there and is gone: somebody deleted it")
+			return w.park(d.name+": it was there and is gone: somebody deleted it before its pull request", "our commit "+orNone(w.in.Commit))
 		}
 		if d.step.Outcome = Planned; refusal != nil {
 			if err := d.refused(ctx, refusal); err != nil {

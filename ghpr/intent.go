@@ -92,7 +92,7 @@ type Steps struct {
 	Labels Step `json:"labels"`
 }
 
-// Intent is a frozen pull request: what we mean to write, how far it went, and what was seen. Up to Identities nothing changes after Freeze.
+// Intent is a frozen pull request: what we mean to write, how far it went, and what was seen. Up to Seal nothing changes after Freeze.
 type Intent struct {
 	Version       int          `json:"version"`
 	ID            string       `json:"id"`
@@ -109,6 +109,7 @@ type Intent struct {
 	Files         []FrozenFile `json:"files"`
 	Labels        []string     `json:"labels,omitempty"`
 	Identities    []string     `json:"identities,omitempty"`
+	Seal          string       `json:"seal"` // digest of all the above
 
 	RepoID   int64  `json:"repo_id,omitempty"`   // pinned at the first look: survives a rename
 	FullName string `json:"full_name,omitempty"` // owner/name as last seen
@@ -169,11 +170,8 @@ func (in Intent) check() error {
 	if in.Version != version {
 		return fmt.Errorf("ghpr: intent %s: version %d, this program writes %d", in.ID, in.Version, version)
 	}
-	if id := intentID(in.Repo, in.Base, in.Key, in.Branch, in.Files); id != in.ID {
-		return fmt.Errorf("ghpr: intent %s: its content gives the id %s: it was changed after it was frozen", in.ID, id)
-	}
-	if m, body, ok := ParseMarker(in.Body); !ok || m.Intent != in.ID || hashText(body) != in.BodyHash {
-		return fmt.Errorf("ghpr: intent %s: its body was changed after it was frozen", in.ID)
+	if in.Seal == "" || in.seal() != in.Seal {
+		return fmt.Errorf("ghpr: intent %s: it was changed after it was frozen", in.ID)
 	}
 	for _, f := range in.Files {
 		if f.Content != "" && BlobID(f.Content) != f.Blob {
@@ -181,4 +179,10 @@ func (in Intent) check() error {
 		}
 	}
 	return nil
+}
+
+func (in Intent) seal() string {
+	parts := []string{in.ID, in.Repo, in.Base, in.Dir, in.Key, in.Prefix, in.Branch, in.Title, in.Body, in.BodyHash, in.CommitMessage,
+		contentDigest(in.Files), digest(in.Labels...), digest(in.Identities...)}
+	return digest(parts...)
 }

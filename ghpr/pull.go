@@ -16,7 +16,12 @@ func (w *run) pullWrite() doubling {
 	tries := 0
 	return doubling{
 		name: "create pull request for " + w.in.Branch, step: &w.in.Steps.PR, look: w.lookPull,
-		prepare: w.checkLimits,
+		prepare: func(ctx context.Context) error {
+			if err := w.checkLimits(ctx); err != nil {
+				return err
+			}
+			return w.branchIsOurs(ctx)
+		},
 		send: func(ctx context.Context) error {
 			p, err := w.gh.CreatePull(ctx, w.in.FullName,
 				github.NewPull{Head: w.in.Branch, Base: w.in.Base, Title: w.in.Title, Body: w.in.Body})
@@ -28,11 +33,23 @@ func (w *run) pullWrite() doubling {
 				return nil // the branch was not visible to that call yet
 			}
 			if e.Says("no commits between") {
-				return w.verifyBranch(ctx)
+				return w.branchIsOurs(ctx)
 			}
 			return w.park("GitHub refuses the pull request", append([]string{e.Error()}, w.ruleNotes(ctx)...)...)
 		},
 	}
+}
+
+// branchIsOurs looks at the branch right before a pull request is opened from it: there, ours, and nothing on it but our additions.
+func (w *run) branchIsOurs(ctx context.Context) error {
+	found, err := w.poll(ctx, Confirmed, w.lookRef)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return w.park("the branch "+w.in.Branch+" was there and is gone: somebody deleted it before its pull request", "our commit "+w.in.Commit)
+	}
+	return w.verifyBranch(ctx)
 }
 
 // lookPull looks for the intent's pull request in the order that is surest: the number that an answer named, those from our branch in

@@ -165,9 +165,6 @@ func (w *run) open(ctx context.Context) error {
 	if err := w.ensure(ctx, w.refWrite()); err != nil {
 		return err
 	}
-	if err := w.verifyBranch(ctx); err != nil {
-		return err
-	}
 	return w.ensure(ctx, w.pullWrite())
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -173,6 +174,7 @@ type dying struct {
 
 func (d dying) RoundTrip(req *http.Request) (*http.Response, error) {
 	what := req.Method + " " + req.URL.Path
+	d.g.checkStored(req)
 	if d.g.dead("before "+what, d.cancel) {
 		return nil, errKilled
 	}
@@ -184,4 +186,18 @@ func (d dying) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errKilled
 	}
 	return resp, err
+}
+
+// checkStored: a write that can double leaves only after the intent was stored with that step as sent.
+func (g *rig) checkStored(req *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	steps := g.saved.Steps
+	switch {
+	case req.Method != http.MethodPost:
+	case strings.HasSuffix(req.URL.Path, "/git/refs") && steps.Ref.Outcome != Sent:
+		g.t.Errorf("create-ref leaves while the store says %q", steps.Ref.Outcome)
+	case strings.HasSuffix(req.URL.Path, "/pulls") && steps.PR.Outcome != Sent:
+		g.t.Errorf("create-pull leaves while the store says %q", steps.PR.Outcome)
+	}
 }
