@@ -175,6 +175,8 @@ func (s *tally) check(scenario string, c ToolCall, name, args string, result jso
 	want := canonical(string(result))
 	text, _ := unquote(want)
 	switch {
+	case string(result) == "" && outcome == "ok": // the log of a tool in another process has no results
+		s.results++
 	case string(result) == "" || string(result) == "null":
 		if c.Error != nil && (failure == "" || strings.Contains(c.Error.Message, failure)) || c.Outcome == OutcomeUnknown {
 			s.results++

@@ -34,9 +34,14 @@ func (b *builder) judgeExecution(t *ToolCall, n *node) {
 		n.deeper(e, 0)
 		e.Type = cmp.Or(frameworkVerdict(e.Type+" "+e.Message), e.Type)
 		t.Outcome, t.Error = OutcomeError, e
-	case f.HasResult || n.span.Status == StatusOK && !n.end.IsZero() && !b.recordsResults():
+	case f.HasResult || n.span.Status == StatusOK && !n.end.IsZero() && !n.clientSide() && !b.recordsResults():
 		t.Outcome = OutcomeOK
 	}
+}
+
+// clientSide says whether a span only tells that the call was passed to the client, who may or may not have a tool of that name.
+func (n *node) clientSide() bool {
+	return n.span.Attrs.Text("gen_ai.operation.name") == "client_tool_call"
 }
 
 // recordsResults says whether any tool of the trace has its result on its span: then a span without one proves nothing.

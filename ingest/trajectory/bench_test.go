@@ -1,0 +1,120 @@
+package trajectory
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// agentTrace is the load shape "agent": a root with instructions and eight tools, six model calls whose input is the whole growing history,
+// five tool executions; about 37 KB.
+func agentTrace(tb testing.TB) []byte {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	prose := func(n int) string {
+		var b strings.Builder
+		for b.Len() < n {
+			fmt.Fprintf(&b, "%s ", []string{"order", "the", "parcel", "hub", "was", "sent", "to", "customer", "42", "status", "delayed."}[rnd.IntN(11)])
+		}
+		return b.String()[:n]
+	}
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	for i := range 9 {
+		rs.Resource().Attributes().PutStr(fmt.Sprintf("host.key%d", i), "some value")
+	}
+	rs.Resource().Attributes().PutStr("service.name", "shop")
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName("bench")
+	at := t0
+	add := func(name string, n byte) pcommon.Map {
+		s := ss.Spans().AppendEmpty()
+		s.SetTraceID(traceID(1))
+		s.SetSpanID(idOfSpan(n))
+		if n != 1 {
+			s.SetParentSpanID(idOfSpan(1))
+		}
+		s.SetName(name)
+		s.SetStartTimestamp(pcommon.NewTimestampFromTime(at))
+		at = at.Add(time.Second)
+		s.SetEndTimestamp(pcommon.NewTimestampFromTime(at))
+		return s.Attributes()
+	}
+	system := prose(500)
+	var defs []string
+	for i := range 8 {
+		defs = append(defs, fmt.Sprintf(`{"type":"function","name":"tool_%d","description":"%s","parameters":{"type":"object","properties":{"query":{"type":"string","description":"%s"},"limit":{"type":"integer"}},"required":["query"]}}`, i, prose(200), prose(120)))
+	}
+	history := []string{fmt.Sprintf(`{"role":"user","parts":[{"type":"text","content":"%s"}]}`, prose(300))}
+	for i := range 6 {
+		a := add("chat gpt-x", byte(10+i))
+		a.PutStr("gen_ai.operation.name", "chat")
+		a.PutStr("gen_ai.provider.name", "openai")
+		a.PutStr("gen_ai.request.model", "gpt-x")
+		a.PutStr("gen_ai.response.model", "gpt-x-2026")
+		a.PutStr("gen_ai.response.id", fmt.Sprintf("resp-%d", i))
+		a.PutInt("gen_ai.usage.input_tokens", 1000)
+		a.PutInt("gen_ai.usage.output_tokens", 100)
+		a.PutDouble("gen_ai.request.temperature", 0.2)
+		a.PutEmptySlice("gen_ai.response.finish_reasons").AppendEmpty().SetStr("tool_calls")
+		a.PutStr("gen_ai.input.messages", "["+strings.Join(history, ",")+"]")
+		if i == 5 {
+			a.PutStr("gen_ai.output.messages", `[{"role":"assistant","parts":[{"type":"text","content":"`+prose(200)+`"}],"finish_reason":"stop"}]`)
+			break
+		}
+		args := fmt.Sprintf(`{"query":"%s","limit":%d}`, prose(200), i)
+		result := fmt.Sprintf(`{"rows":[{"id":"%d","text":"%s"}],"total":1}`, i, prose(440))
+		call := fmt.Sprintf(`{"role":"assistant","parts":[{"type":"tool_call","id":"call_%d","name":"tool_%d","arguments":%s}],"finish_reason":"tool_call"}`, i, i, args)
+		a.PutStr("gen_ai.output.messages", "["+call+"]")
+		history = append(history, call, fmt.Sprintf(`{"role":"tool","parts":[{"type":"tool_call_response","id":"call_%d","response":%s}]}`, i, result))
+		a = add(fmt.Sprintf("execute_tool tool_%d", i), byte(20+i))
+		a.PutStr("gen_ai.operation.name", "execute_tool")
+		a.PutStr("gen_ai.tool.name", fmt.Sprintf("tool_%d", i))
+		a.PutStr("gen_ai.tool.call.id", fmt.Sprintf("call_%d", i))
+		a.PutStr("gen_ai.tool.call.arguments", args)
+		a.PutStr("gen_ai.tool.call.result", result)
+	}
+	a := add("invoke_agent shop", 1)
+	ss.Spans().At(ss.Spans().Len() - 1).SetStartTimestamp(pcommon.NewTimestampFromTime(t0))
+	a.PutStr("gen_ai.operation.name", "invoke_agent")
+	a.PutStr("gen_ai.agent.name", "shop")
+	a.PutStr("gen_ai.conversation.id", "conv-1")
+	a.PutStr("gen_ai.system_instructions", system)
+	a.PutStr("gen_ai.tool.definitions", "["+strings.Join(defs, ",")+"]")
+	b, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+func BenchmarkAgentTrace(b *testing.B) {
+	data := agentTrace(b)
+	var u ptrace.ProtoUnmarshaler
+	b.Run("decode", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			if _, err := u.UnmarshalTraces(data); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode+build", func(b *testing.B) {
+		b.SetBytes(int64(len(data)))
+		for b.Loop() {
+			td, err := u.UnmarshalTraces(data)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, tr := range FromOTLP([]ptrace.Traces{td}, nil) {
+				if t := Build(tr); len(t.ToolCalls) != 5 {
+					b.Fatalf("%d tool calls", len(t.ToolCalls))
+				}
+			}
+		}
+	})
+}
