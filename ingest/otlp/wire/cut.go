@@ -6,9 +6,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Part is one request cut from a larger one: Body is the protobuf encoding of an export request whose Spans spans (or log
-// records) all belong to Partition.
-type Part struct {
+// Batch is one request cut from a larger one: Body is the protobuf encoding of an export request of the signal, whose
+// Spans spans (or log records) all belong to Partition.
+type Batch struct {
+	Signal    Signal
 	Partition int
 	Body      []byte
 	Spans     int
@@ -31,8 +32,8 @@ func partition(trace []byte, n int) int {
 // limit) into several parts. Resource and scope travel with each part that needs them; the order of spans within a
 // partition is kept; parts are ordered by partition. A body that is one part is returned unchanged and uncopied. A single
 // span larger than maxMessage is not divided: [Filter.Apply] has seen to those.
-func Cut(s Signal, body []byte, partitions, maxMessage int) ([]Part, error) {
-	c := cutter{partitions: partitions}
+func Cut(s Signal, body []byte, partitions, maxMessage int) ([]Batch, error) {
+	c := cutter{signal: s, partitions: partitions}
 	if err := c.read(s, body); err != nil {
 		return nil, err
 	}
@@ -40,13 +41,14 @@ func Cut(s Signal, body []byte, partitions, maxMessage int) ([]Part, error) {
 		return nil, nil
 	}
 	if c.single && (maxMessage <= 0 || len(body) <= maxMessage) {
-		return []Part{{c.items[0].part, body, len(c.items)}}, nil
+		return []Batch{{s, c.items[0].part, body, len(c.items)}}, nil
 	}
 	return c.parts(maxMessage), nil
 }
 
 // cutter holds a request taken apart: slices of the body, no copies but of the headers that are not in one piece.
 type cutter struct {
+	signal     Signal
 	partitions int
 	groups     [][]byte // all of each resource group but its scopes
 	scopes     [][]byte // all of each scope group but its records
@@ -129,16 +131,16 @@ func header(t token) []byte {
 	return append(out, t.value[start:end]...)
 }
 
-func (c *cutter) parts(maxMessage int) []Part {
+func (c *cutter) parts(maxMessage int) []Batch {
 	byPart := make([][]item, max(c.partitions, 1))
 	for _, it := range c.items {
 		byPart[it.part] = append(byPart[it.part], it)
 	}
-	var out []Part
+	var out []Batch
 	for p, items := range byPart {
 		for len(items) > 0 {
 			n := c.fill(items, maxMessage)
-			out = append(out, Part{p, c.assemble(items[:n]), n})
+			out = append(out, Batch{c.signal, p, c.assemble(items[:n]), n})
 			items = items[n:]
 		}
 	}

@@ -55,6 +55,6 @@ func apply(s Signal, body []byte, scrub *Scrubber, limit int) ([]byte, Report, e
 }
 
 // Cut is [Cut] with the filter's message size. The body is one that Apply returned.
-func (f *Filter) Cut(s Signal, body []byte, partitions int) ([]Part, error) {
+func (f *Filter) Cut(s Signal, body []byte, partitions int) ([]Batch, error) {
 	return Cut(s, body, partitions, f.max)
 }
