@@ -53,7 +53,8 @@ func joinBlocks(blocks []Block, kept []bool, left int) string {
 // Details folds Markdown under a summary. The summary may come from outside; the inner text is a block's own Markdown.
 func Details(summary, inner string) string {
 	line := html.EscapeString(strings.Join(strings.Fields(Defuse(summary)), " "))
-	line = strings.NewReplacer("`", "&grave;", "*", "&ast;", "_", "&lowbar;", "[", "&lbrack;", "!", "&excl;").Replace(line)
+	// Names, not numbers: "&#34;" would read as a reference to an issue.
+	line = strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;", "`", "&grave;", "*", "&ast;", "_", "&lowbar;", "[", "&lbrack;", "!", "&excl;").Replace(line)
 	return "<details><summary>" + line + "</summary>\n\n" + strings.Trim(inner, "\n") + "\n\n</details>\n"
 }
 

@@ -64,6 +64,23 @@ const foldLimit = 256
 
 // Fold reads FINDINGS from the cursor on and folds verdicts into groups, until ctx ends.
 func (a *Absorber) Fold(ctx context.Context) error {
+	return a.foldUntil(ctx, func(uint64) bool { return false })
+}
+
+// CatchUp folds what FINDINGS holds now, and returns.
+func (a *Absorber) CatchUp(ctx context.Context) error {
+	info, err := a.q.Findings.Info(ctx)
+	if err != nil {
+		return err
+	}
+	cursor, err := a.cursor(ctx)
+	if err != nil || cursor >= info.Last {
+		return err
+	}
+	return a.foldUntil(ctx, func(seq uint64) bool { return seq >= info.Last })
+}
+
+func (a *Absorber) foldUntil(ctx context.Context, enough func(seq uint64) bool) error {
 	cursor, err := a.cursor(ctx)
 	if err != nil {
 		return err
@@ -76,26 +93,33 @@ func (a *Absorber) Fold(ctx context.Context) error {
 			}
 			return fmt.Errorf("read findings: %w", err)
 		}
-		var v Verdict
-		if err := json.Unmarshal(m.Data, &v); err != nil {
-			if err := a.q.Quarantine(ctx, "finding is not a verdict", map[string]string{"error": err.Error()}, m.Data); err != nil {
-				return err
-			}
-			continue
-		}
-		pending = append(pending, sequenced{m.Seq, v})
-		if m.Pending > 0 && len(pending) < foldLimit {
-			continue
-		}
-		if err := a.fold(ctx, pending); err != nil {
+		if pending, err = a.take(ctx, pending, m); err != nil {
 			return err
 		}
-		if err := a.advance(ctx, m.Seq); err != nil {
-			return err
+		if enough(m.Seq) {
+			return nil
 		}
-		pending = pending[:0]
 	}
 	return nil
+}
+
+// take adds a message to those that wait and folds them all when no more are behind it, or enough have gathered.
+func (a *Absorber) take(ctx context.Context, pending []sequenced, m queue.Message) ([]sequenced, error) {
+	var v Verdict
+	if err := json.Unmarshal(m.Data, &v); err != nil {
+		if err := a.q.Quarantine(ctx, "finding is not a verdict", map[string]string{"error": err.Error()}, m.Data); err != nil {
+			return pending, err
+		}
+	} else {
+		pending = append(pending, sequenced{m.Seq, v})
+	}
+	if m.Pending > 0 && len(pending) < foldLimit {
+		return pending, nil
+	}
+	if err := a.fold(ctx, pending); err != nil {
+		return pending, err
+	}
+	return pending[:0], a.advance(ctx, m.Seq)
 }
 
 type sequenced struct {
@@ -105,6 +129,9 @@ type sequenced struct {
 
 // fold applies verdicts, one change per group and per baseline. Applying them again after a crash changes nothing.
 func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
+	if len(vs) == 0 {
+		return nil
+	}
 	steps := map[string][]func(*Group) bool{}
 	for _, v := range vs {
 		if p := v.Replaces; p != nil {

@@ -3,6 +3,7 @@ package ratchet
 import (
 	"bytes"
 	"errors"
+	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -37,7 +38,9 @@ func testMaker(t testing.TB) *Maker {
 }
 
 func sampled(d sample.Dialect, s sample.Scenario, seed uint64) (trajectory.Trace, sample.Run) {
-	rng := rand.New(rand.NewPCG(seed, 7))
+	h := fnv.New64()
+	h.Write([]byte(s.Name)) // never fails; traces of different scenarios must not share an id
+	rng := rand.New(rand.NewPCG(seed, h.Sum64()))
 	run := s.Make(rng)
 	td := sample.Trace(d, run, time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), rng)
 	return trajectory.FromOTLP([]ptrace.Traces{td}, nil)[0], run

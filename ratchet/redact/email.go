@@ -50,14 +50,19 @@ func domainEnd(text string, from int) int {
 	}
 	domain := strings.TrimRight(text[from:end], ".-")
 	dot := strings.LastIndexByte(domain, '.')
-	if dot <= 0 || domain[0] == '.' || domain[0] == '-' || strings.Contains(domain, "..") || fileEndings[strings.ToLower(domain[dot+1:])] {
+	if dot <= 0 || domain[0] == '.' || domain[0] == '-' || strings.Contains(domain, "..") {
 		return from
 	}
 	tld := domain[dot+1:]
-	if utf8.RuneCountInString(tld) < 2 || !strings.HasPrefix(tld, "xn--") && strings.IndexFunc(tld, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsMark(c) }) >= 0 {
+	if !strings.HasPrefix(tld, "xn--") { // what is glued to the address is not its: maya@acme.org2024
+		if i := strings.IndexFunc(tld, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsMark(c) }); i >= 0 {
+			tld = tld[:i]
+		}
+	}
+	if utf8.RuneCountInString(tld) < 2 || fileEndings[strings.ToLower(tld)] {
 		return from
 	}
-	return from + len(domain)
+	return from + dot + 1 + len(tld)
 }
 
 // wholeEmail says that a text is one address and nothing else.
