@@ -60,7 +60,8 @@ func lockDir(dir string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("queue: data directory %s is in use (%s): %w: stop that pawl, or choose another data_dir", dir, holder, err)
 	}
 	// The text is for people; the lock is the kernel's, so a stale file never matters.
-	if err := f.Truncate(0); err == nil {
+	err = f.Truncate(0)
+	if err == nil {
 		_, err = fmt.Fprintf(f, "process %d", os.Getpid())
 	}
 	if err != nil {

@@ -111,15 +111,17 @@ func (s *source) connect() (err error) {
 	return err
 }
 
-// handle runs f in one of the slots, waiting for one.
-func (s *source) handle(ctx context.Context, f func()) {
+// handle runs f in one of the slots, waiting for one; false when ctx ended first.
+func (s *source) handle(ctx context.Context, f func()) bool {
 	select {
 	case s.slots <- struct{}{}:
 		s.busy.Go(func() {
 			defer func() { <-s.slots }()
 			f()
 		})
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -239,36 +241,82 @@ func retryDelay(err error) (time.Duration, bool) {
 	return 5 * time.Second, !malformed && !tooLarge
 }
 
-// runCore reads a subject without acknowledgement.
+// runCore reads a subject without acknowledgement. One goroutine takes what the client buffers, so that at the end what is left
+// there can be counted.
 func (s *source) runCore(ctx context.Context) error {
-	var lost lossCount
-	sub, err := s.nc.QueueSubscribe(s.Subject, s.Durable, func(m *nats.Msg) {
-		s.handle(ctx, func() {
-			if _, again := retryDelay(s.offer(ctx, m.Header, m.Data)); again {
-				lost.add(1)
-				s.q.metrics.lost.WithLabelValues(s.Subject).Inc()
-			}
-		})
-	})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	unhook := context.AfterFunc(s.q.ctx, cancel)
+	defer unhook()
+	sub, err := s.nc.QueueSubscribeSync(s.Subject, s.Durable)
+	if err == nil {
+		err = sub.SetPendingLimits(-1, sourcePull)
+	}
 	if err != nil {
 		return fmt.Errorf("queue: source %s: %w", s.Subject, err)
 	}
-	if err := sub.SetPendingLimits(-1, sourcePull); err != nil {
-		return fmt.Errorf("queue: source %s: %w", s.Subject, err)
+	var lost lossCount
+	var reporter sync.WaitGroup
+	reporter.Go(func() { s.reportLosses(ctx, sub, &lost) })
+	err = s.readCore(ctx, sub, &lost)
+	cancel()
+	reporter.Wait()
+	s.busy.Wait()
+	s.lose(&lost, pendingOf(sub))
+	s.reportLoss(sub, &lost)
+	if s.q.ctx.Err() != nil {
+		return ErrClosed
 	}
-	defer sub.Unsubscribe()
+	return err
+}
+
+func (s *source) readCore(ctx context.Context, sub *nats.Subscription, lost *lossCount) error {
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				s.lose(lost, 1)
+			}
+			return nil
+		case errors.Is(err, nats.ErrSlowConsumer): // once after a loss; reportLoss counts it
+			continue
+		case err != nil:
+			return fmt.Errorf("queue: source %s: %w", s.Subject, err)
+		}
+		taken := s.handle(ctx, func() {
+			if _, again := retryDelay(s.offer(ctx, m.Header, m.Data)); again {
+				s.lose(lost, 1)
+			}
+		})
+		if !taken {
+			s.lose(lost, 1)
+		}
+	}
+}
+
+func (s *source) lose(lost *lossCount, n int) {
+	lost.add(n)
+	s.q.metrics.lost.WithLabelValues(s.Subject).Add(float64(n))
+}
+
+func pendingOf(sub *nats.Subscription) int {
+	n, _, err := sub.Pending()
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func (s *source) reportLosses(ctx context.Context, sub *nats.Subscription, lost *lossCount) {
 	tick := time.NewTicker(lossInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			s.reportLoss(sub, &lost)
-			return nil
-		case <-s.q.ctx.Done():
-			s.reportLoss(sub, &lost)
-			return ErrClosed
+			return
 		case <-tick.C:
-			s.reportLoss(sub, &lost)
+			s.reportLoss(sub, lost)
 		}
 	}
 }
