@@ -43,18 +43,25 @@ type foreignMarks struct {
 	spans  []string // span names that begin so
 }
 
-func (d *foreignMarks) marks(key string) bool {
-	for _, k := range d.keys {
-		if k == key {
-			return true
+// foreignKeys holds the marks among attribute keys by their first byte: the test runs for every key of every span.
+var foreignKeys = indexForeign()
+
+type keyMark struct {
+	key   string
+	whole bool // the key itself, not just its beginning
+	entry int  // in foreign
+}
+
+func indexForeign() (index [256][]keyMark) {
+	for i, d := range foreign {
+		for _, k := range d.keys {
+			index[k[0]] = append(index[k[0]], keyMark{k, true, i})
+		}
+		for _, k := range d.prefix {
+			index[k[0]] = append(index[k[0]], keyMark{k, false, i})
 		}
 	}
-	for _, p := range d.prefix {
-		if strings.HasPrefix(key, p) {
-			return true
-		}
-	}
-	return false
+	return index
 }
 
 // foreignDialect names the dialect by whose marks a span speaks, when none of ours reads it; "" when there is no such mark.
@@ -78,10 +85,12 @@ func foreignDialect(s *Span) string {
 func foreignByKey(a Attrs) string {
 	best := len(foreign)
 	for k := range a {
-		for i := range foreign[:best] {
-			if foreign[i].marks(k) {
-				best = i
-				break
+		if k == "" {
+			continue
+		}
+		for _, m := range foreignKeys[k[0]] {
+			if m.entry < best && (k == m.key || !m.whole && strings.HasPrefix(k, m.key)) {
+				best = m.entry
 			}
 		}
 	}

@@ -42,7 +42,10 @@ func (c *call) readInput(earlier []*call, seed maphash.Seed) {
 	recent := slices.Clone(earlier)
 	slices.Reverse(recent)
 	recent = recent[:min(len(recent), lookBack)]
-	if in.Text != "" && in.Parse != nil {
+	if in.Text != "" {
+		if in.Parse == nil {
+			in.Parse = ParseMessages
+		}
 		for _, p := range recent {
 			if rest, ok := newPart(p.node.facts.Input.Text, in.Text); ok {
 				c.fresh = in.Parse(rest)
@@ -175,8 +178,11 @@ func (b *builder) askedOfAgents(seen map[string]bool) {
 }
 
 func (h History) messages() []Message {
-	if h.Text != "" && h.Parse != nil {
+	switch {
+	case h.Text != "" && h.Parse != nil:
 		return h.Parse(h.Text)
+	case h.Text != "":
+		return ParseMessages(h.Text)
 	}
 	return h.Messages
 }

@@ -227,11 +227,22 @@ func (b *builder) completeness() {
 			c.SyntheticTime = true
 		}
 	}
+	for _, n := range b.nodes {
+		if n.facts.Role == RoleModel && cutText(n.facts.Input.Text) {
+			c.Truncated = true
+		}
+	}
 	for _, t := range b.out.ToolCalls {
 		if cut(t.Arguments) || cut(t.Result) {
 			c.Truncated = true
 		}
 	}
+}
+
+// cutText says whether a JSON list ends before its end.
+func cutText(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "[{") && !strings.HasSuffix(text, "]")
 }
 
 // cut says whether a limit took the end of a value; what was withheld on purpose is not cut.

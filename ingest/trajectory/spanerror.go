@@ -166,7 +166,7 @@ func markedError(v []byte) *Error {
 		return &Error{Type: "error_result", Message: cmp.Or(message, text)}
 	case o.isTrue("error", "is_error", "isError"):
 		return &Error{Type: "error_result", Message: cmp.Or(message, o.str("result", "content", "text"), joinedText(contentParts(o.get("content", "result"), 0)))}
-	case o.str("status") == "error":
+	case o.str("status") == "error" && len(o) <= 3: // more members: a record whose own state is "error"
 		return &Error{Type: "error_result", Message: message}
 	}
 	return nil
@@ -182,7 +182,7 @@ func textOfValue(v Value) string {
 
 // The ways in which frameworks tell the model that a tool failed, by what the text begins with or holds.
 var (
-	errorPrefixes = []string{"error:", "error ", "tool error", "tool execution failed", "an error occurred", "failed to ", "exception:",
+	errorPrefixes = []string{"error:", "error executing", "error calling", "error running", "error invoking", "error while", "tool error", "tool execution failed", "an error occurred", "failed to ", "exception:",
 		"traceback (most recent call last)", "ai_", "unknown tool", "invalid input for tool", "received tool input did not match", "typeerror:", "toolerror:"}
 	unknownToolWords = []string{"unknown tool", "is not found in the tools_dict", "not found in agent", "should be one of",
 		"is not part of the provided tools", "not found in any workbench", "tried to call unavailable tool", "unknown ai function",

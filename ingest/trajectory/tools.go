@@ -34,8 +34,27 @@ func (b *builder) mergeTools() {
 			}
 			byID[id] = n
 		}
+		if twin := b.toolTwin(n); twin != nil {
+			foldTool(twin, n)
+			continue
+		}
 		b.tools = append(b.tools, n)
 	}
+}
+
+// toolTwin finds an execution that another instrumentation described beside this one: same name and arguments, one within the other in time.
+func (b *builder) toolTwin(n *node) *node {
+	for _, o := range slices.Backward(b.tools) {
+		if !o.end.IsZero() && o.end.Before(n.start) {
+			continue
+		}
+		if o.span.Scope != n.span.Scope && o.dialect != n.dialect && o.facts.ToolName == n.facts.ToolName && !absent(n.facts.Arguments) &&
+			o.facts.Arguments.equal(n.facts.Arguments) && !o.end.IsZero() && !n.end.IsZero() && within(o, n) &&
+			(o.facts.CallID == "" || n.facts.CallID == "" || o.facts.CallID == n.facts.CallID) {
+			return o
+		}
+	}
+	return nil
 }
 
 // mergedTools says whether a name is ADK's for the span that repeats parallel calls.
