@@ -70,8 +70,12 @@ func (s *Session) hits(text, key string) []hit {
 	return append(slices.Clip(found), s.learnt(text)...)
 }
 
-// learnt finds values that the session knows by context, where they stand as whole words.
+// learnt finds values that the session knows by context, where they stand as whole words. Few values are looked for one
+// by one, many by asking at each place whether a known value of each length stands there.
 func (s *Session) learnt(text string) []hit {
+	if len(s.sorted) > 32 {
+		return s.learntMany(text)
+	}
 	var hits []hit
 	for _, v := range s.sorted {
 		for at := 0; at+len(v) <= len(text); {
@@ -88,6 +92,27 @@ func (s *Session) learnt(text string) []hit {
 	}
 	return hits
 }
+
+func (s *Session) learntMany(text string) []hit {
+	var hits []hit
+	for start := range len(text) {
+		if start > 0 && asciiWord(text[start-1]) && asciiWord(text[start]) {
+			continue
+		}
+		for _, n := range s.lengths {
+			end := start + n
+			if end > len(text) {
+				break
+			}
+			if kind, ok := s.exact[text[start:end]]; ok && wholeWord(text, start, end) {
+				hits = append(hits, hit{start: start, end: end, kind: kind})
+			}
+		}
+	}
+	return hits
+}
+
+func asciiWord(c byte) bool { return c < 0x80 && idByte(c) }
 
 // wholeWord says that text[start:end] is not part of a longer word or number.
 func wholeWord(text string, start, end int) bool {

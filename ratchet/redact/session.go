@@ -16,6 +16,7 @@ type Session struct {
 	r       *Redactor
 	exact   map[string]Kind // originals learnt, to be replaced wherever they stand
 	sorted  []string        // keys of exact, longest first
+	lengths []int           // their lengths, shortest first
 	names   map[string]*Replacement
 	numbers map[string]int    // identity -> number
 	next    map[string]int    // series -> last number given
@@ -35,13 +36,17 @@ type Replacement struct {
 const maxLooks = 8
 
 // Text redacts a string: prose, or any encoding that the package knows.
-func (s *Session) Text(text string) string {
-	n := s.text(text, "", 0)
-	for range maxLooks { // what the first look learns by context, the next finds without it
+func (s *Session) Text(text string) string { return s.Field("", text) }
+
+// Field redacts the text of a field whose name says what it may hold: an attribute, a header, an object's key. An empty
+// key is no name.
+func (s *Session) Field(key, text string) string {
+	n := s.text(text, key, 0)
+	for range maxLooks {
 		if !s.learn(n) {
 			break
 		}
-		n = s.text(text, "", 0)
+		n = s.text(text, key, 0)
 	}
 	s.number(n)
 	return string(s.render(nil, n))
@@ -67,7 +72,10 @@ func (s *Session) JSON(doc []byte) ([]byte, error) {
 }
 
 // Learn looks through text without changing it, so that what its context gives away is replaced everywhere later on.
-func (s *Session) Learn(text string) { s.learn(s.text(text, "", 0)) }
+func (s *Session) Learn(text string) { s.LearnField("", text) }
+
+// LearnField is Learn for the text of a named field.
+func (s *Session) LearnField(key, text string) { s.learn(s.text(text, key, 0)) }
 
 // Counts returns how many values were replaced so far, by kind; each occurrence counts.
 func (s *Session) Counts() map[Kind]int {
@@ -97,26 +105,36 @@ func (s *Session) Replaced() []Replacement {
 
 // learn remembers the originals of an analysis and says whether any of them was new.
 func (s *Session) learn(n node) bool {
-	fresh := false
+	before := len(s.exact)
+	s.collect(n)
+	if len(s.exact) == before {
+		return false
+	}
+	s.sorted = s.sorted[:0]
+	for v := range s.exact {
+		s.sorted = append(s.sorted, v)
+	}
+	slices.SortFunc(s.sorted, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	s.lengths = s.lengths[:0]
+	for _, v := range slices.Backward(s.sorted) {
+		if n := len(s.lengths); n == 0 || s.lengths[n-1] != len(v) {
+			s.lengths = append(s.lengths, len(v))
+		}
+	}
+	return true
+}
+
+func (s *Session) collect(n node) {
 	for _, sp := range n.spans {
 		if sp.inner != nil {
-			fresh = s.learn(*sp.inner) || fresh
+			s.collect(*sp.inner)
 			continue
 		}
 		v := n.text[sp.start:sp.end]
 		if _, known := s.exact[v]; !known && memorable(v) {
 			s.exact[v] = Kind(strings.TrimPrefix(string(sp.kind), numeralMark))
-			fresh = true
 		}
 	}
-	if fresh {
-		s.sorted = s.sorted[:0]
-		for v := range s.exact {
-			s.sorted = append(s.sorted, v)
-		}
-		slices.SortFunc(s.sorted, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	}
-	return fresh
 }
 
 // memorable keeps out of the exact values what would hit innocent text: short ones and everyday words.
