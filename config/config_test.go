@@ -190,6 +190,24 @@ func TestSecretFile(t *testing.T) {
 	}
 }
 
+// TestNoConfiguration: a file that is something else gives a short report, whatever its size.
+func TestNoConfiguration(t *testing.T) {
+	for name, text := range map[string]string{
+		"one line":  "severity: {" + strings.Repeat("\"xyz\": info, ", 3000) + "}",
+		"many keys": strings.Repeat("other: 1\n", 3000),
+		"log":       strings.Repeat("2026-01-01T00:00:00Z level=info msg=\"started: ok\"\n", 3000),
+		"dashes":    strings.Repeat("- ", 100_000),
+		"binary":    "\x7fELF\x02\x01\xff\xfe",
+		"too large": strings.Repeat("#\n", maxFile),
+	} {
+		_, err := Parse("pawl.yaml", []byte(text))
+		ps, ok := errors.AsType[Problems](err)
+		if !ok || len(ps) > maxProblems+1 || len(err.Error()) > 50_000 {
+			t.Errorf("%s: %d problems, %d bytes", name, len(ps), len(err.Error()))
+		}
+	}
+}
+
 // TestOffline: a machine without the secrets can use the rest of the file, and a literal secret is refused there too.
 func TestOffline(t *testing.T) {
 	name := writeFile(t, "ghpr: {mode: open, token: \"${env:PAWL_TEST_ABSENT}\"}\nrules: {loop: {match: 7}}\n")

@@ -63,10 +63,22 @@ func parse(name string, data []byte, resolve bool) (Config, error) {
 	if len(d.problems) == 0 {
 		return cfg, nil
 	}
-	for i := range d.problems {
-		d.problems[i].Source = d.shown(d.problems[i].Line)
+	return Config{}, d.shownProblems()
+}
+
+// maxProblems bounds the report of a file that is no configuration at all.
+const maxProblems = 50
+
+// shownProblems returns the problems in the order of the file, with their lines.
+func (d *decoder) shownProblems() Problems {
+	ps := d.problems.sorted()
+	if more := len(ps) - maxProblems; more > 0 {
+		ps = append(ps[:maxProblems:maxProblems], Problem{File: d.name, Message: fmt.Sprintf("%s has %d more mistakes", d.name, more)})
 	}
-	return Config{}, d.problems.sorted()
+	for i := range ps {
+		ps[i].Source = d.shown(ps[i].Line)
+	}
+	return ps
 }
 
 // document returns the root mapping of the only document, or nil if the file is empty or a problem was reported.
@@ -182,6 +194,7 @@ func (d *decoder) shown(n int) string {
 		return ""
 	}
 	line := strings.TrimRight(d.lines[n-1], "\r")
+	line = line[:min(len(line), 4*maxShown)]
 	line = written.ReplaceAllStringFunc(line, func(found string) string {
 		m := written.FindStringSubmatch(found)
 		if strings.HasPrefix(m[2], "${") {
@@ -203,10 +216,12 @@ func (d *decoder) report(key string, at *token.Token, message, advice string) {
 	d.problems = append(d.problems, p)
 }
 
+// maxShown is how much of a line a report shows, in bytes.
+const maxShown = 160
+
 func cutLine(s string) string {
-	const most = 160
-	if len(s) <= most {
+	if len(s) <= maxShown {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + " ..."
+	return strings.ToValidUTF8(s[:maxShown], "") + " ..."
 }
