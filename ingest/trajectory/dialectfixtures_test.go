@@ -214,3 +214,37 @@ func usageText(u Usage, excludes bool) string {
 	}
 	return strings.Join(slices.Clip(parts), ", ")
 }
+
+// Whatever text an attribute holds, every dialect reads the span without harm, and reads it twice the same.
+func FuzzDialectValues(f *testing.F) {
+	for _, c := range messageCases {
+		f.Add(c.text)
+	}
+	for _, c := range toolDefCases {
+		f.Add(c.text)
+	}
+	files, _ := filepath.Glob("testdata/*/*.txtar")
+	var spans []string
+	for _, file := range files {
+		if ar, err := txtar.ParseFile(file); err == nil {
+			for _, part := range ar.Files {
+				if part.Name == "spans" {
+					spans = append(spans, string(part.Data))
+				}
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, s := range readFixtureSpans(t, []byte(strings.Join(spans, "\n"))) {
+			for k, v := range s.Attrs {
+				if v.Type() == pcommon.ValueTypeStr && k != "openinference.span.kind" && k != "ai.operationId" && k != "gen_ai.operation.name" {
+					s.Attrs[k] = pcommon.NewValueStr(text)
+				}
+			}
+			d := winner(s)
+			if once, again := factsText(d.Read(s)), factsText(d.Read(s)); once != again {
+				t.Errorf("%s: two readings differ:\n%s\n%s", s.Name, once, again)
+			}
+		}
+	})
+}

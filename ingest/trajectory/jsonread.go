@@ -12,39 +12,99 @@ import (
 )
 
 // Emitters cut JSON at length limits, repeat names and leave lone surrogates in it, so all reading of message-like JSON goes through the
-// three iterators here: they give what is whole and stop in silence at what is not.
+// scanner here. It only finds where values begin and end: it gives what is whole and stops in silence at what is not. Whether a value is
+// good JSON is asked where the value itself is wanted (ParseValue). Histories are read far more often than anything else, and most of what
+// they hold is skipped: that is why this is no decoder.
 
 // readOptions let in what senders really write: names that repeat, text that is no valid UTF-8.
 var readOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-func newDecoder(raw []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(raw), readOptions...)
+// skipBlanks returns the index of the first byte from i on that is no blank, len(raw) when there is none.
+func skipBlanks(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n') {
+		i++
+	}
+	return i
+}
+
+// valueEnd returns the index behind the value that begins at i, and false when the value is cut or none is there.
+func valueEnd(raw []byte, i int) (int, bool) {
+	if i >= len(raw) {
+		return 0, false
+	}
+	switch raw[i] {
+	case '"':
+		return stringEnd(raw, i)
+	case '{', '[':
+		return nestedEnd(raw, i)
+	}
+	start := i
+	for i < len(raw) && bytes.IndexByte([]byte(",]}: \t\r\n\"[{"), raw[i]) < 0 {
+		i++
+	}
+	return i, i > start && i < len(raw)
+}
+
+func stringEnd(raw []byte, i int) (int, bool) {
+	for i++; i < len(raw); i++ {
+		n := bytes.IndexByte(raw[i:], '"')
+		if n < 0 {
+			return 0, false
+		}
+		i += n
+		escapes := 0
+		for raw[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1, true
+		}
+	}
+	return 0, false
+}
+
+func nestedEnd(raw []byte, i int) (int, bool) {
+	depth := 0
+	for i < len(raw) {
+		switch raw[i] {
+		case '"':
+			end, ok := stringEnd(raw, i)
+			if !ok {
+				return 0, false
+			}
+			i = end
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
+		}
+		i++
+	}
+	return 0, false
 }
 
 // elements yields the whole elements of a JSON array; of an array that was cut, those before the cut.
 func elements(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		dec := newDecoder(raw)
-		if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '[' {
+		i := skipBlanks(raw, 0)
+		if i >= len(raw) || raw[i] != '[' {
 			return
 		}
-		for dec.PeekKind() != ']' {
-			v, ok := nextValue(dec, raw)
-			if !ok || !yield(v) {
+		for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] != ']'; {
+			end, ok := valueEnd(raw, i)
+			if !ok || !yield(raw[i:end:end]) {
+				return
+			}
+			if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
+				i = skipBlanks(raw, i+1)
+			} else if i >= len(raw) || raw[i] != ']' {
 				return
 			}
 		}
 	}
-}
-
-// nextValue reads one value as a slice of raw, which outlives the decoder's own buffer.
-func nextValue(dec *jsontext.Decoder, raw []byte) ([]byte, bool) {
-	v, err := dec.ReadValue()
-	if err != nil {
-		return nil, false
-	}
-	end := int(dec.InputOffset())
-	return raw[end-len(v) : end : end], true
 }
 
 // member is one name and value of a JSON object.
@@ -59,28 +119,33 @@ type object []member
 // readObject reads the members of a JSON object. Of an object that was cut, a last member that holds an array or object is kept with what
 // is left of it, so that a cut request body still gives its messages.
 func readObject(raw []byte) object {
-	dec := newDecoder(raw)
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+	i := skipBlanks(raw, 0)
+	if i >= len(raw) || raw[i] != '{' {
 		return nil
 	}
-	o := make(object, 0, 8)
-	for dec.PeekKind() == '"' {
-		tok, err := dec.ReadToken()
-		if err != nil {
+	o := make(object, 0, 6)
+	for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] == '"'; {
+		end, ok := stringEnd(raw, i)
+		if !ok {
 			return o
 		}
-		name, before := tok.String(), int(dec.InputOffset())
-		v, ok := nextValue(dec, raw)
-		if !ok {
-			return o.withCut(name, raw[before:])
+		name, _ := unquote(raw[i:end])
+		if i = skipBlanks(raw, end); i >= len(raw) || raw[i] != ':' {
+			return o
 		}
-		o = append(o, member{name, v})
+		i = skipBlanks(raw, i+1)
+		if end, ok = valueEnd(raw, i); !ok {
+			return o.withCut(name, raw[min(i, len(raw)):])
+		}
+		o = append(o, member{name, raw[i:end:end]})
+		if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
+			i = skipBlanks(raw, i+1)
+		}
 	}
 	return o
 }
 
 func (o object) withCut(name string, rest []byte) object {
-	rest = bytes.TrimLeft(rest, " \t\r\n:")
 	if kindOf(rest) != '[' && kindOf(rest) != '{' {
 		return o
 	}
@@ -156,7 +221,11 @@ func unquote(raw []byte) (string, bool) {
 	if kindOf(raw) != '"' {
 		return "", false
 	}
-	s, err := jsontext.AppendUnquote(nil, bytes.TrimSpace(raw))
+	raw = bytes.TrimSpace(raw)
+	if len(raw) >= 2 && raw[len(raw)-1] == '"' && bytes.IndexByte(raw, '\\') < 0 {
+		return strings.ToValidUTF8(string(raw[1:len(raw)-1]), "\uFFFD"), true
+	}
+	s, err := jsontext.AppendUnquote(nil, raw)
 	// On invalid UTF-8 the text comes with replacement characters beside the error: still worth reading.
 	if err != nil && len(s) == 0 {
 		return "", false

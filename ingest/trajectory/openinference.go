@@ -142,7 +142,7 @@ func openInferenceInput(a Attrs, f *Facts) {
 	body := a.Text("input.value")
 	bodyOK := isJSON(body)
 	switch {
-	case len(flat) > 0 && !(bodyOK && hasHoles(flat)):
+	case len(flat) > 0 && !(bodyOK && (hasHoles(flat) || len(flat) < bodyLength(body))):
 		f.Input.Messages = flat
 	case bodyOK:
 		f.Input, f.System = bodyHistory(body)
@@ -171,11 +171,25 @@ func bodyHistory(body string) (History, string) {
 	return textHistory(string(list)), textOf(systemOf(o, 0))
 }
 
-// hasHoles says that flattened messages lost something on the way: a message without content, a result without content or call id.
+// bodyLength counts the messages of a request body, 0 when it has no list of them: a sender's limit on attributes cuts the flattened ones.
+func bodyLength(body string) int {
+	list := []byte(body)
+	if kindOf(list) == '{' {
+		list = readObject(list).get("messages", "contents", "input")
+	}
+	n := 0
+	for range elements(list) {
+		n++
+	}
+	return n
+}
+
+// hasHoles says that flattened messages lost something on the way: a message without content, a block without a type, a result without
+// content or call id.
 func hasHoles(ms []Message) bool {
 	return slices.ContainsFunc(ms, func(m Message) bool {
 		return len(m.Parts) == 0 || slices.ContainsFunc(m.Parts, func(p Part) bool {
-			return p.Kind == PartToolResult && (p.ID == "" || p.Value.Parsed == ParsedAbsent) || p.Kind == PartToolCall && p.ID == ""
+			return p.Kind == PartToolResult && (p.ID == "" || absent(p.Value)) || p.Kind == PartToolCall && p.ID == "" || p.Kind == PartOther && p.Text == ""
 		})
 	})
 }

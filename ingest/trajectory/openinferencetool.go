@@ -9,7 +9,8 @@ func readOpenInferenceTool(s *Span, f *Facts) {
 	a := s.Attrs
 	if to, ok := handoffSpan(s); ok {
 		f.Role = RoleHandoff
-		f.HandoffFrom, f.HandoffTo = plainText(a.Str("input.value")), cmp.Or(plainText(a.Str("output.value")), to)
+		f.HandoffFrom = handoffEnd(a.Str("input.value"), "from_agent", "fromAgent", "from")
+		f.HandoffTo = cmp.Or(handoffEnd(a.Str("output.value"), "to_agent", "toAgent", "to", "assistant"), to)
 		return
 	}
 	f.Role = RoleTool
@@ -24,14 +25,21 @@ func readOpenInferenceTool(s *Span, f *Facts) {
 	hideToolFacts(a, f)
 }
 
-// handoffSpan says that a TOOL span stands for a hand-off: "handoff to X", without a tool of its own.
+// handoffSpan says that a TOOL span of the OpenAI Agents bridges stands for a hand-off, "handoff to X", and to whom.
 func handoffSpan(s *Span) (string, bool) {
-	for _, prefix := range []string{"handoff to ", "handoff_to_", "Handoff to "} {
-		if to, ok := strings.CutPrefix(s.Name, prefix); ok && !s.Attrs.Has("tool.name") {
-			return to, true
-		}
+	if to, ok := strings.CutPrefix(s.Name, "handoff to "); ok {
+		return to, true
 	}
-	return "", false
+	to, ok := strings.CutPrefix(cmp.Or(s.Attrs.Str("tool.name"), s.Name), "handoff_to_")
+	return to, ok && (strings.Contains(s.Scope, "openai-agents") || strings.Contains(s.Scope, "openai_agents"))
+}
+
+// handoffEnd reads the name of an agent, bare or in an object.
+func handoffEnd(text string, names ...string) string {
+	if isJSON(text) {
+		return readObject([]byte(text)).str(names...)
+	}
+	return plainText(text)
 }
 
 // openInferenceArguments finds the arguments. tool.parameters holds them or the tool's schema, depending on the instrumentor. LangChain gives
