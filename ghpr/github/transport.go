@@ -2,6 +2,7 @@ package github
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := w.next.RoundTrip(once(req))
 	if err != nil {
-		return nil, &Error{Kind: Unknown, Message: hide(err.Error(), req), cause: err}
+		return nil, &Error{Kind: Unknown, Message: hide(err.Error(), req), cause: context.Cause(req.Context())} // err itself may hold the credential
 	}
 	if err := w.judge(req, resp); err != nil {
 		err.Message = hide(err.Message, req)
