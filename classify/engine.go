@@ -135,6 +135,9 @@ func (e *Engine) Rules() []Rule {
 func (e *Engine) Broken() int64 { return e.broken.Load() }
 
 func (e *Engine) run(a *armed, t *trajectory.Trajectory, s *baseline.Snapshot) (res Result) {
+	if unread(t) {
+		return Blind(trajectory.FactDialect, "")
+	}
 	for _, f := range a.Needs {
 		if _, lacks := t.Lacks(f); lacks {
 			return Blind(f, "")
@@ -148,6 +151,12 @@ func (e *Engine) run(a *armed, t *trajectory.Trajectory, s *baseline.Snapshot) (
 		}
 	}()
 	return a.Check(&Input{Trajectory: t, Catalog: e.catalog, Baseline: s, Schemas: e.schemas, rule: a})
+}
+
+// unread says that the trace speaks a dialect that nobody reads yet, and that nothing else in it could be read either.
+func unread(t *trajectory.Trajectory) bool {
+	_, foreign := t.Lacks(trajectory.FactDialect)
+	return foreign && len(t.ModelCalls)+len(t.ToolCalls) == 0
 }
 
 // limit keeps a finding within what it may say: a severity at most its rule's, a confidence in 0..1.

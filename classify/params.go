@@ -63,12 +63,13 @@ func DidYouMean(word string, known []string) string {
 	return fmt.Sprintf("; known are %v", known)
 }
 
-// Nearest returns the known word that is fewest edits away, if that is at most a third of its length. Of equals the first wins.
+// Nearest returns the known word that is fewest edits away, if that is two, or at most a third of its length. Of equals the first wins.
 func Nearest(word string, known []string) (string, bool) {
 	best, at := "", -1
 	for _, k := range known {
 		d := edits(word, k)
-		if d <= max(len(k), len(word))/3 && (at < 0 || d < at) {
+		long := max(len(k), len(word))
+		if d <= max(2, long/3) && d < long-1 && (at < 0 || d < at) {
 			best, at = k, d
 		}
 	}

@@ -56,13 +56,15 @@ func bad(f trajectory.Feedback) bool {
 		func(w string) bool { return strings.Contains(name, w) })
 }
 
-// primary is the label of the earliest step where the agent went wrong. What the outside did counts only if nothing else matched; info never.
-// Of findings on one step the order of Labels decides. The findings must be sorted.
+// primary is the label of the earliest step where the agent went wrong: of the blocking findings, else of the warnings. What the outside did
+// counts only if nothing else matched; info never. Of findings on one step the order of Labels decides. The findings must be sorted.
 func primary(fs []Finding) *Label {
 	for _, outside := range []bool{false, true} {
-		for _, f := range fs {
-			if matters(f) && f.Label.outside() == outside {
-				return &f.Label
+		for _, s := range []Severity{Blocking, Warning} {
+			for _, f := range fs {
+				if f.Severity == s && f.Label.outside() == outside {
+					return new(f.Label)
+				}
 			}
 		}
 	}

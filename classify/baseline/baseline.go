@@ -97,10 +97,11 @@ type Snapshot struct {
 	except *Run
 }
 
-// Stats are what is known of one metric under one key. N counts the runs that tell the metric; Median and MAD are in its unit.
+// Stats are what is known of one metric under one key. N counts the runs that tell the metric; Median, MAD (median absolute deviation) and
+// P95 (95th percentile) are in its unit.
 type Stats struct {
-	N           int
-	Median, MAD float64
+	N                int
+	Median, MAD, P95 float64
 }
 
 // Stats returns what is known of the metric; N is 0 when nothing is.
@@ -119,8 +120,11 @@ func (s *Snapshot) Stats(k Key, m Metric) Stats {
 	} else {
 		ps = r.metrics[m].points(s.base.binning, nil)
 	}
+	if n == 0 {
+		return Stats{}
+	}
 	med := median(ps)
-	return Stats{N: n, Median: med, MAD: mad(ps, med)}
+	return Stats{N: n, Median: med, MAD: mad(ps, med), P95: rank(ps, min(n*95/100, n-1))}
 }
 
 func (s *Snapshot) leavesOut(k Key, m Metric) bool {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -134,7 +133,7 @@ func (fs fileSample) sample() (*sample, error) {
 	}
 	m := binning()
 	for _, b := range fs.Bins {
-		if b[1] < 1 || s.bins[b[0]] != 0 || !math.IsInf(m.Value(b[0]), 0) && m.Index(m.Value(b[0])) != b[0] {
+		if b[1] < 1 || s.bins[b[0]] != 0 || b[0] < m.Index(m.MinIndexableValue()) || b[0] > m.Index(m.MaxIndexableValue()) {
 			return nil, fmt.Errorf("bin %d is not one that pawl writes", b[0])
 		}
 		s.bins[b[0]] = b[1]

@@ -80,7 +80,7 @@ func checkContext(in *classify.Input) classify.Result {
 			lacks = lacking
 		}
 		if ok {
-			h.model = i
+			h.model, h.family = i, modelFamily(nameOf(&t.ModelCalls[i]))
 			hits = append(hits, h)
 		}
 	}
@@ -98,13 +98,12 @@ func checkContext(in *classify.Input) classify.Result {
 
 // judgeWindow judges one model call. The last value names the fact that is missing when its input could not be weighed.
 func judgeWindow(m *trajectory.ModelCall, p ContextParams) (hit, bool, classify.Result) {
-	name := cmp.Or(m.ModelResponded, m.ModelRequested)
-	family := modelFamily(name)
+	name := nameOf(m)
 	size, known := window(name, p.Windows)
 	if !known && m.ModelRequested != "" {
 		size, known = window(m.ModelRequested, p.Windows)
 	}
-	h := hit{family: family, severity: classify.Blocking}
+	h := hit{severity: classify.Blocking}
 	if m.Error != nil {
 		if h.by = speaker(tooLong, m.Error.Type+" "+m.Error.Message); h.by != "" {
 			return h, true, classify.NoMatch()
@@ -123,7 +122,7 @@ func judgeWindow(m *trajectory.ModelCall, p ContextParams) (hit, bool, classify.
 		return h, false, classify.Blind(trajectory.FactModelName, "")
 	case !known:
 		return h, false, classify.Blind(trajectory.FactModelName, fmt.Sprintf(
-			"the context window of %s is not known to pawl: set it in pawl.yaml under rules: {context_overflow: {windows: {...}}}", classify.SafeName(family)))
+			"the context window of %s is not known to pawl: set it in pawl.yaml under rules: {context_overflow: {windows: {...}}}", classify.SafeName(modelFamily(name))))
 	}
 	return weigh(h, m, float64(size), p)
 }
@@ -165,9 +164,11 @@ func runHits(t *trajectory.Trajectory) []hit {
 	return nil
 }
 
+func nameOf(m *trajectory.ModelCall) string { return cmp.Or(m.ModelResponded, m.ModelRequested) }
+
 func lastModel(t *trajectory.Trajectory) string {
 	for _, m := range slices.Backward(t.ModelCalls) {
-		if name := cmp.Or(m.ModelResponded, m.ModelRequested); name != "" {
+		if name := nameOf(&m); name != "" {
 			return name
 		}
 	}

@@ -18,11 +18,12 @@ type CostParams struct {
 	MADs      float64 `json:"mads"`       // floor of the excess: median absolute deviations
 	Share     float64 `json:"share"`      // floor of the excess: share of the median
 	MinTokens float64 `json:"min_tokens"` // floor of the excess: tokens
+	Tail      float64 `json:"tail"`       // times the 95th percentile, which must be exceeded too
 }
 
 // Validate refuses thresholds that would match the median itself.
 func (p CostParams) Validate() error {
-	if p.Factor <= 1 || p.MinRuns < 2 || p.MADs < 0 || p.Share < 0 || p.MinTokens < 0 {
+	if p.Factor <= 1 || p.MinRuns < 2 || p.MADs < 0 || p.Share < 0 || p.MinTokens < 0 || p.Tail < 0 {
 		return errors.New("want factor > 1, min_runs >= 2 and floors that are not negative")
 	}
 	return nil
@@ -35,12 +36,13 @@ var CostSpike = add(classify.Rule{
 	Doc: classify.Doc{
 		Title: "the run used far more tokens than runs of its route do",
 		Why: "Cost that jumps with no change of the task is a regression that no other test sees. The run's fresh tokens must exceed the factor times " +
-			"the median of enough runs of the same service, agent and route, and the excess must clear every floor: deviations, share, tokens.",
+			"the median of enough runs of the same service, agent and route, and the excess must clear every floor: deviations, share, tokens. A run that " +
+			"is no dearer than the dearest of the healthy ones is no spike, however far the median is.",
 		Fix:     "Look at the model calls named as evidence: a result that should be paged, a history that is never cut, a prompt that grew.",
 		Example: "40,000 tokens where the median of 31 runs is 9,000",
 	},
 	Needs:  []trajectory.Fact{trajectory.FactModelCalls},
-	Params: CostParams{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000},
+	Params: CostParams{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2},
 	Check:  checkCost,
 })
 
@@ -60,7 +62,7 @@ func checkCost(in *classify.Input) classify.Result {
 			"%d of %d runs of this service, agent and route are known; %d more, or a baseline from `pawl baseline learn` given as --baseline", st.N, p.MinRuns, p.MinRuns-st.N))
 	}
 	excess := got - st.Median
-	if got <= p.Factor*st.Median || excess <= max(p.MADs*st.MAD, p.Share*st.Median, p.MinTokens) {
+	if got <= p.Factor*st.Median || got <= p.Tail*st.P95 || excess <= max(p.MADs*st.MAD, p.Share*st.Median, p.MinTokens) {
 		return classify.NoMatch()
 	}
 	return classify.Match(costFinding(in, run, got, st))

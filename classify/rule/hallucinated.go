@@ -54,7 +54,7 @@ func checkHallucinated(in *classify.Input) classify.Result {
 	for i := range t.ToolCalls {
 		c := &t.ToolCalls[i]
 		offered, seen := offeredTo(t, c)
-		if seen || !c.Requested {
+		if seen || !lacksOffer(c) {
 			judged++
 		}
 		if f, ok := hallucination(in, i, offered, seen); ok {
@@ -62,9 +62,17 @@ func checkHallucinated(in *classify.Input) classify.Result {
 		}
 	}
 	if len(out) == 0 && judged == 0 && len(t.ToolCalls) > 0 {
+		if !slices.ContainsFunc(t.ToolCalls, func(c trajectory.ToolCall) bool { return c.Requested }) {
+			return classify.Blind(trajectory.FactToolCalls, "")
+		}
 		return classify.Blind(trajectory.FactToolsOffered, "")
 	}
 	return classify.Match(merged(out)...)
+}
+
+// lacksOffer says that the call could only be judged by an offer: nothing of its own tells that the tool exists.
+func lacksOffer(c *trajectory.ToolCall) bool {
+	return !c.Executed || !c.HasResult || looksFailed(c) || failed(c)
 }
 
 // offeredTo returns the tools that the call could be chosen from; seen is false when the data does not say.
@@ -105,7 +113,12 @@ func unknownBy(c *trajectory.ToolCall) string {
 		}
 	}
 	if c.HasResult && (failed(c) || looksFailed(c)) {
-		return speaker(unknownTool, c.Result.Raw[:min(len(c.Result.Raw), 400)])
+		if who := speaker(unknownTool, c.Result.Raw[:min(len(c.Result.Raw), 400)]); who != "" {
+			return who
+		}
+	}
+	if c.Error != nil && c.Error.Type == trajectory.ErrUnknownTool {
+		return "the framework"
 	}
 	return ""
 }

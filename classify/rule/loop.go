@@ -66,6 +66,9 @@ func checkLoop(in *classify.Input) classify.Result {
 	for _, s := range seqs {
 		out = append(out, l.find(s)...)
 	}
+	if len(out) == 0 && l.unread {
+		return classify.Blind(trajectory.FactResults, "")
+	}
 	if len(out) == 0 && blind > 0 && blind == len(t.ToolCalls) {
 		return classify.Blind(trajectory.FactArguments, "")
 	}
@@ -181,6 +184,7 @@ type looper struct {
 	t       *trajectory.Trajectory
 	p       LoopParams
 	results map[int]answer
+	unread  bool // a stretch was left alone because its answers may be in spans that nobody reads yet
 }
 
 // find looks for laps in one sequence, shortest period first; a beat belongs to one lap at most.
@@ -241,10 +245,17 @@ func primitive(block []beat) bool {
 
 // judge decides on a lap: the longest stretch of repetitions with equal answers makes it a loop; answers that change make it polling. A
 // stretch that ended with another answer was worth waiting for, so it is no more than a warning, and only from Poll on unless it failed.
+// What only earlier traces did is theirs.
 func (l *looper) judge(seq []beat, at lap) (classify.Finding, bool) {
 	from, n, class := l.stretch(seq, at)
 	movedOn := from+n < at.reps
+	_, foreign := l.t.Lacks(trajectory.FactDialect)
 	switch {
+	case l.recalled(seq, at):
+		return classify.Finding{}, false
+	case n >= l.p.Warn && class == "unknown" && foreign:
+		l.unread = true
+		return classify.Finding{}, false
 	case n >= l.p.Warn && (!movedOn || class == "error"):
 		return l.finding(seq, at, from, n, class, movedOn), true
 	case at.reps >= l.p.Poll:
@@ -287,11 +298,19 @@ func (l *looper) answer(call int) answer {
 	return a
 }
 
+// recalled says that all of the lap is history from before this trace.
+func (l *looper) recalled(seq []beat, at lap) bool {
+	return !slices.ContainsFunc(seq[at.start:at.start+at.reps*at.period], func(b beat) bool { return !l.t.ToolCalls[b.calls[0]].Recalled })
+}
+
+// class tells what the answers of a stretch are. The very last call may still wait for its answer.
 func (l *looper) class(seq []beat, at lap, from, n int) string {
 	class := "error"
 	for i := from * at.period; i < (from+n)*at.period; i++ {
 		call := seq[at.start+i].calls[0]
+		last := at.start+i == len(seq)-1 && i > from*at.period
 		switch {
+		case !l.answer(call).known && last:
 		case !l.answer(call).known:
 			return "unknown"
 		case !failed(&l.t.ToolCalls[call]):

@@ -25,12 +25,19 @@ var MissingToolResult = add(classify.Rule{
 func checkMissing(in *classify.Input) classify.Result {
 	t := in.Trajectory
 	var out []classify.Finding
+	open := false
 	for i := range t.ToolCalls {
+		open = open || unclear(&t.ToolCalls[i])
 		if unanswered(in, i) {
 			out = append(out, missingFinding(in, i))
 		}
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == 0 && open && !t.Complete.HasRoot:
+		return classify.Blind(trajectory.FactRoot, "")
+	case len(out) == 0 && open:
+		return classify.Blind(trajectory.FactResults, "")
+	case len(out) == 0:
 		return classify.NoMatch()
 	}
 	switch c := t.Complete; {
@@ -44,11 +51,16 @@ func checkMissing(in *classify.Input) classify.Result {
 	return classify.Match(merged(out)...)
 }
 
+// unclear says that the data shows neither an answer to the call nor that there was none.
+func unclear(c *trajectory.ToolCall) bool {
+	return c.Outcome == trajectory.OutcomeUnknown && c.Requested && !c.Executed && !c.Recalled && !c.HasResult && !pseudo(c.Name)
+}
+
 // unanswered says that the call is missing its answer and that nothing excuses it.
 func unanswered(in *classify.Input, i int) bool {
 	t := in.Trajectory
 	c := &t.ToolCalls[i]
-	if c.Outcome != trajectory.OutcomeMissing || !c.Requested || c.Executed || c.HasResult || c.Error != nil {
+	if c.Outcome != trajectory.OutcomeMissing || !c.Requested || c.Executed || c.Recalled || c.HasResult || c.Error != nil {
 		return false
 	}
 	return !pseudo(c.Name) && !elsewhere(in, c) && !cutOff(t, c) && !refusedOrUnknown(in, i) && !brokeOff(t, i)

@@ -51,6 +51,9 @@ func refusedBy(c *trajectory.ToolCall) string {
 			return who
 		}
 	}
+	if c.Error != nil && c.Error.Type == trajectory.ErrInvalidArguments {
+		return "the framework"
+	}
 	return ""
 }
 

@@ -71,6 +71,10 @@ func (f fixture) trajectory(t *testing.T) *trajectory.Trajectory {
 
 // run runs one rule as the engine would.
 func (f fixture) run(t *testing.T, r classify.Rule) classify.Report {
+	return f.report(t, r, f.trajectory(t))
+}
+
+func (f fixture) report(t *testing.T, r classify.Rule, tr *trajectory.Trajectory) classify.Report {
 	o := classify.Options{}
 	if text, ok := f.section("params"); ok && filepath.Base(filepath.Dir(f.path)) == r.Name {
 		var m map[string]any
@@ -84,7 +88,6 @@ func (f fixture) run(t *testing.T, r classify.Rule) classify.Report {
 	if err != nil {
 		t.Fatalf("%s: %v", f.path, err)
 	}
-	tr := f.trajectory(t)
 	return e.Classify(tr, f.baseline(t, tr))
 }
 

@@ -71,6 +71,9 @@ func checkSchema(in *classify.Input) classify.Result {
 func judgeArguments(in *classify.Input, i int) ([]wrong, classify.Result) {
 	c := &in.Trajectory.ToolCalls[i]
 	by := refusedBy(c)
+	if c.Recalled && by == "" {
+		return nil, classify.NoMatch() // the trace that made the call is the one to judge it
+	}
 	vs, sure, lacking := violations(in, c)
 	var out []wrong
 	for _, v := range vs {

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 
@@ -17,14 +18,11 @@ var volatileField = regexp.MustCompile(`(?i)^_*(x[-_])?((request|trace|span|corr
 	`(requested|sent|fetched|retrieved|generated|checked|queried|as_of|served)[-_]?at|` +
 	`(elapsed|duration|took|latency)([-_]?(ms|s|sec|seconds|millis))?|etag)$`)
 
-// mayBeVolatile is a cheap test that spares most values the parsing.
-var mayBeVolatile = regexp.MustCompile(`(?i)id"|parent"|key"|nonce"|ts"|stamp"|time"|at"|ms"|sec|millis|elapsed|duration|took|latency|etag|\d:\d\d`)
-
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`)
 
 // steady returns the canonical JSON with the volatile fields blanked; inValues also blanks times inside of texts, as suits results.
 func steady(v jsontext.Value, inValues bool) string {
-	if !mayBeVolatile.Match(v) {
+	if !hasVolatileKey(v) && !(inValues && clock.Match(v)) {
 		return string(v)
 	}
 	var doc any
@@ -36,6 +34,34 @@ func steady(v jsontext.Value, inValues bool) string {
 		return string(v)
 	}
 	return string(b)
+}
+
+// hasVolatileKey looks for a volatile field in canonical JSON without parsing it; what looks like a key inside of a text does no harm.
+func hasVolatileKey(v []byte) bool {
+	for at := 0; ; {
+		end := bytes.Index(v[at:], []byte(`":`))
+		if end < 0 {
+			return false
+		}
+		key := v[at : at+end]
+		key = key[bytes.LastIndexByte(key, '"')+1:]
+		if volatileEnd(key) && volatileField.Match(key) {
+			return true
+		}
+		at += end + 2
+	}
+}
+
+// volatileEnd is a cheap test that spares most keys the pattern: how its alternatives end.
+func volatileEnd(key []byte) bool {
+	if len(key) < 2 || len(key) > 40 {
+		return false
+	}
+	switch string(bytes.ToLower(key[len(key)-2:])) {
+	case "id", "nt", "ey", "ce", "ts", "mp", "me", "at", "ms", "_s", "-s", "ns", "ks", "ys", "ds", "ec", "is", "ed", "on", "ok", "cy", "ag":
+		return true
+	}
+	return false
 }
 
 func blank(doc any, inValues bool) any {

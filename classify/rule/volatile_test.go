@@ -1,0 +1,37 @@
+package rule
+
+import "testing"
+
+// The cheap test must let through everything that the pattern takes.
+func TestVolatileEnd(t *testing.T) {
+	for _, key := range []string{"request_id", "requestId", "x-request-id", "traceparent", "idempotency_key", "nonce", "ts", "timestamp", "server_time", "fetched_at",
+		"elapsed", "elapsed_ms", "took", "took_s", "tooks", "durations", "latencys", "duration_seconds", "latency", "latency_millis", "latency_sec", "etag", "_ts", "tool_call_id"} {
+		if !volatileField.MatchString(key) {
+			t.Errorf("%s is not volatile", key)
+		}
+		if !volatileEnd([]byte(key)) {
+			t.Errorf("%s never gets to the pattern", key)
+		}
+	}
+	for _, key := range []string{"id", "order_id", "query", "status", "date", "page_token", "cursor", "price"} {
+		if volatileField.MatchString(key) {
+			t.Errorf("%s is volatile", key)
+		}
+	}
+}
+
+func TestSteady(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":1,"request_id":"x"}`:      `{"a":1,"request_id":"#"}`,
+		`{"a":{"took_ms":3},"b":[1,2]}`: `{"a":{"took_ms":"#"},"b":[1,2]}`,
+		`{"order_id":"ORD-1"}`:          `{"order_id":"ORD-1"}`,
+		`{"ts":{"deep":1}}`:             `{"ts":{"deep":1}}`,
+	} {
+		if got := steady([]byte(in), false); got != want {
+			t.Errorf("steady(%s) = %s, want %s", in, got, want)
+		}
+	}
+	if got := steady([]byte(`["at 2026-01-02T03:04:05Z"]`), true); got != `["at #"]` {
+		t.Errorf("steady in values = %s", got)
+	}
+}

@@ -1,0 +1,149 @@
+package triage
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet"
+)
+
+// group is a group as lists show it.
+type group struct {
+	Kind      string             `json:"kind"` // always "group"
+	ID        string             `json:"id"`
+	Label     classify.Label     `json:"label"`
+	Severity  classify.Severity  `json:"severity"`
+	Status    string             `json:"status"`
+	Count     int                `json:"count"`
+	Services  []string           `json:"services"`
+	FirstSeen time.Time          `json:"first_seen"`
+	LastSeen  time.Time          `json:"last_seen"`
+	Title     string             `json:"title"`
+	Why       string             `json:"why"`
+	Traces    []string           `json:"traces"`
+	Batch     string             `json:"batch"`
+	Decisions []ratchet.Decision `json:"decisions"`
+}
+
+// list reads all groups, the latest first.
+func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
+	gs, err := h.src.Groups(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	bs, err := h.src.Batches(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	byKey := map[string]*ratchet.Batch{}
+	for i := range bs {
+		byKey[bs[i].Key()] = &bs[i]
+	}
+	out := []group{}
+	for i := range gs {
+		if gs[i].Count > 0 {
+			out = append(out, h.show(&gs[i], byKey))
+		}
+	}
+	slices.SortFunc(out, func(a, b group) int { return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(bs, func(a, b ratchet.Batch) int { return cmp.Or(b.Opened.Compare(a.Opened), cmp.Compare(a.Key(), b.Key())) })
+	return out, bs, nil
+}
+
+func (h *handler) show(g *ratchet.Group, batches map[string]*ratchet.Batch) group {
+	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: h.src.Status(g, batches), Count: g.Count,
+		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
+		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...)}
+	for _, s := range g.Specimens {
+		out.Traces = append(out.Traces, s.TraceID)
+	}
+	return out
+}
+
+func (h *handler) groups(w http.ResponseWriter, r *http.Request) {
+	gs, _, err := h.list(r.Context())
+	h.answer(w, gs, err)
+}
+
+func (h *handler) group(w http.ResponseWriter, r *http.Request) {
+	gs, _, err := h.list(r.Context())
+	if err != nil {
+		h.answer(w, nil, err)
+		return
+	}
+	i := slices.IndexFunc(gs, func(g group) bool { return g.ID == r.PathValue("id") })
+	if i < 0 {
+		h.answer(w, nil, ErrNotFound)
+		return
+	}
+	h.answer(w, gs[i], nil)
+}
+
+// batch is a batch as lists show it.
+type batch struct {
+	Kind    string           `json:"kind"` // always "batch"
+	Key     string           `json:"key"`
+	Repo    string           `json:"repo"`
+	Base    string           `json:"base"`
+	Label   classify.Label   `json:"label"`
+	Service string           `json:"service"`
+	State   string           `json:"state"` // collecting | preview | sending | open | closed | merged | absorbed | parked
+	URL     string           `json:"url"`
+	Note    string           `json:"note"`
+	Members []ratchet.Member `json:"members"`
+}
+
+func showBatch(b *ratchet.Batch) batch {
+	state, url, note := b.Status()
+	return batch{"batch", b.Key(), b.Repo, b.Base, b.Label, b.Service, state, url, note, append([]ratchet.Member{}, b.Members...)}
+}
+
+func (h *handler) batches(w http.ResponseWriter, r *http.Request) {
+	_, bs, err := h.list(r.Context())
+	out := []batch{}
+	for i := range bs {
+		out = append(out, showBatch(&bs[i]))
+	}
+	h.answer(w, out, err)
+}
+
+// plan answers GET /v1/batches/{number}/plan: number counts in the order of /v1/batches, from 0.
+func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
+	p, err := h.planOf(r)
+	h.answer(w, p, err)
+}
+
+func (h *handler) planOf(r *http.Request) (ghpr.Plan, error) {
+	_, bs, err := h.list(r.Context())
+	if err != nil {
+		return ghpr.Plan{}, err
+	}
+	n, err := strconv.Atoi(r.PathValue("number"))
+	if err != nil || n < 0 || n >= len(bs) || bs[n].Intent == nil {
+		return ghpr.Plan{}, ErrNotFound
+	}
+	return h.src.Plan(r.Context(), bs[n])
+}
+
+// traceAnswer is a trace with what the rules say of it.
+type traceAnswer struct {
+	Line       classify.Line          `json:"line"`
+	Trajectory *trajectory.Trajectory `json:"trajectory"`
+}
+
+func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
+	t, err := h.src.Trace(r.Context(), r.PathValue("id"))
+	if err != nil {
+		h.answer(w, nil, err)
+		return
+	}
+	tr := trajectory.Build(t)
+	h.answer(w, traceAnswer{classify.NewLine(tr, h.src.Judge(tr)), tr}, nil)
+}

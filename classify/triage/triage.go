@@ -1,0 +1,111 @@
+// Package triage shows people what pawl found: groups, batches with their pull requests, and single traces, as JSON under /v1 and as one page.
+//
+// It reads; it decides nothing. Every answer is made from the aggregates at the time of asking.
+package triage
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet"
+)
+
+// Source is where the pages get what they show. ErrNotFound says that there is no such thing.
+type Source struct {
+	Groups  func(context.Context) ([]ratchet.Group, error)
+	Batches func(context.Context) ([]ratchet.Batch, error)
+	Plan    func(context.Context, ratchet.Batch) (ghpr.Plan, error) // what a batch would write
+	Trace   func(context.Context, string) (trajectory.Trace, error)
+	Judge   func(*trajectory.Trajectory) classify.Report
+	Status  func(*ratchet.Group, map[string]*ratchet.Batch) string // why a group is where it is, in words
+}
+
+// ErrNotFound says that what was asked for is not there.
+var ErrNotFound = errors.New("not found")
+
+// Options of New.
+type Options struct {
+	Tokens []string // bearer tokens, one of which a caller must show; none: not asked for
+}
+
+// New returns the handler of /v1 and of the page at /.
+func New(lg *slog.Logger, src Source, o Options) http.Handler {
+	h := &handler{lg: lg.With("component", "triage"), src: src}
+	for _, t := range o.Tokens {
+		h.tokens = append(h.tokens, sha256.Sum256([]byte(t)))
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/groups", h.groups)
+	mux.HandleFunc("GET /v1/groups/{id}", h.group)
+	mux.HandleFunc("GET /v1/batches", h.batches)
+	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
+	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
+	mux.HandleFunc("GET /{$}", h.page)
+	return http.NewCrossOriginProtection().Handler(h.guard(mux))
+}
+
+type handler struct {
+	lg     *slog.Logger
+	src    Source
+	tokens [][sha256.Size]byte
+}
+
+// guard asks for a token, compared in constant time, where there are any.
+func (h *handler) guard(next http.Handler) http.Handler {
+	if len(h.tokens) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		sum, ok := sha256.Sum256([]byte(shown)), 0
+		for _, t := range h.tokens {
+			ok |= subtle.ConstantTimeCompare(sum[:], t[:])
+		}
+		if ok == 0 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			h.fail(w, http.StatusUnauthorized, "this address asks for a token of auth.tokens in pawl.yaml: send Authorization: Bearer TOKEN")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *handler) answer(w http.ResponseWriter, v any, err error) {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		h.fail(w, http.StatusNotFound, "there is no such thing here")
+		return
+	case err != nil:
+		h.lg.Error("answer", "err", err)
+		h.fail(w, http.StatusServiceUnavailable, "the store did not answer: try again")
+		return
+	}
+	doc, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		h.lg.Error("answer", "err", err)
+		h.fail(w, http.StatusInternalServerError, "the answer could not be written")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(doc, '\n')) // a client that is gone needs no answer
+}
+
+func (h *handler) fail(w http.ResponseWriter, code int, message string) {
+	doc, err := json.Marshal(map[string]string{"error": message})
+	if err != nil {
+		doc = []byte("{}")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	w.Write(append(doc, '\n'))
+}
