@@ -272,14 +272,19 @@ type LoopRule struct {
 
 // CostRule compares a run's tokens with the median of its route.
 type CostRule struct {
-	Factor  float64 `yaml:"factor" min:"1" doc:"times the median"`
-	MinRuns int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
+	Factor    float64 `yaml:"factor" min:"1" doc:"times the median"`
+	MinRuns   int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
+	MADs      float64 `yaml:"mads" min:"0" doc:"least excess over the median, in median absolute deviations"`
+	Share     float64 `yaml:"share" min:"0" doc:"least excess over the median, as a share of it"`
+	MinTokens int     `yaml:"min_tokens" min:"0" doc:"least excess over the median, in tokens"`
+	Tail      float64 `yaml:"tail" min:"0" doc:"times the 95th percentile, which must be exceeded too"`
 }
 
 // ContextRule compares input tokens with the model's window; shares from 0 to 1.
 type ContextRule struct {
-	Warn  float64 `yaml:"warn" min:"0" max:"1" doc:"share of the window that is a warning"`
-	Match float64 `yaml:"match" min:"0" max:"1" doc:"share of the window that is blocking"`
+	Warn    float64        `yaml:"warn" min:"0" max:"1" doc:"share of the window that is a warning"`
+	Match   float64        `yaml:"match" min:"0" max:"1" doc:"share of the window that is blocking"`
+	Windows map[string]int `yaml:"windows" min:"1" doc:"tokens by the beginning of a model's name, before the built-in table"`
 }
 
 // Redact adds to and takes from the built-in redaction.

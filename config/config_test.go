@@ -333,8 +333,8 @@ func TestOverrides(t *testing.T) {
 	if over := Default().Rules.Overrides(); len(over) != 0 {
 		t.Errorf("the defaults override %v", over)
 	}
-	cfg, err := Parse("pawl.yaml", []byte("rules: {loop: {match: 7, warn: 3}, cost_spike: {factor: 2}}"))
-	want := map[string]map[string]any{"loop": {"match": 7}, "cost_spike": {"factor": 2.0}}
+	cfg, err := Parse("pawl.yaml", []byte("rules: {loop: {match: 7, warn: 3}, cost_spike: {factor: 2}, context_overflow: {windows: {m: 9}}}"))
+	want := map[string]map[string]any{"loop": {"match": 7}, "cost_spike": {"factor": 2.0}, "context_overflow": {"windows": map[string]int{"m": 9}}}
 	if got := cfg.Rules.Overrides(); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}

@@ -174,13 +174,12 @@ func (d *decoder) mapping(n ast.Node, v reflect.Value, f field) {
 	t := v.Type()
 	v.Set(reflect.MakeMap(t))
 	for _, kv := range d.entries(n, f) {
-		allowed := reflect.Zero(t.Key()).Interface().(enum).Values()
-		if !slices.Contains(allowed, kv.name) {
-			d.report(join(f.key, kv.name), kv.at, "unknown key `"+oneLine(kv.name)+"`", advise(kv.name, allowed))
+		if e, ok := reflect.Zero(t.Key()).Interface().(enum); ok && !slices.Contains(e.Values(), kv.name) {
+			d.report(join(f.key, kv.name), kv.at, "unknown key `"+oneLine(kv.name)+"`", advise(kv.name, e.Values()))
 			continue
 		}
 		fresh := reflect.New(t.Elem()).Elem()
-		d.value(kv.value, fresh, field{key: join(f.key, kv.name), at: kv.at})
+		d.value(kv.value, fresh, field{join(f.key, kv.name), f.tag, kv.at})
 		v.SetMapIndex(reflect.ValueOf(kv.name).Convert(t.Key()), fresh)
 	}
 }

@@ -6,14 +6,14 @@ import (
 )
 
 // Overrides returns, by rule and parameter, what differs from the defaults: whole numbers as int, shares and factors as
-// float64, durations as text. Rules and parameters without a difference are absent.
+// float64, durations as text, tables as maps. Rules and parameters without a difference are absent.
 func (r Rules) Overrides() map[string]map[string]any {
 	over := map[string]map[string]any{}
 	def := reflect.ValueOf(Default().Rules)
 	for sf, rule := range reflect.ValueOf(r).Fields() {
 		changed := parameters(rule)
 		before := parameters(def.FieldByIndex(sf.Index))
-		maps.DeleteFunc(changed, func(name string, v any) bool { return v == before[name] })
+		maps.DeleteFunc(changed, func(name string, v any) bool { return reflect.DeepEqual(v, before[name]) })
 		if len(changed) > 0 {
 			over[sf.Tag.Get("yaml")] = changed
 		}

@@ -46,7 +46,11 @@ func schemaOf(t reflect.Type, tag reflect.StructTag, def reflect.Value) *node {
 	if name, ok := n.Type.(string); ok && (null || name == "object" || name == "array") {
 		n.Type = []string{name, "null"} // a section may stand empty, with all its lines commented out
 	}
-	n.Minimum, n.Maximum = limit(tag.Get("min")), limit(tag.Get("max"))
+	bounded := n
+	if inner, ok := n.Additional.(*node); ok {
+		bounded = inner // the bounds of a table are those of its values
+	}
+	bounded.Minimum, bounded.Maximum = limit(tag.Get("min")), limit(tag.Get("max"))
 	return n
 }
 
