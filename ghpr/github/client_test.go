@@ -291,7 +291,7 @@ func TestPaceAndBreaker(t *testing.T) {
 			}
 		}
 		for i, wait := range []time.Duration{time.Minute, 2 * time.Minute} {
-			if e := kindOf(t, create()); e.Kind != Limited || e.NotBefore.Sub(time.Now()) != wait {
+			if e := kindOf(t, create()); e.Kind != Limited || time.Until(e.NotBefore) != wait {
 				t.Errorf("limit %d: %v, now %v", i, e, time.Now())
 			}
 			sent := len(s.seen)
@@ -305,7 +305,7 @@ func TestPaceAndBreaker(t *testing.T) {
 		if err := create(); err != nil {
 			t.Error(err)
 		}
-		if e := kindOf(t, create()); e.NotBefore.Sub(time.Now()) != time.Minute {
+		if e := kindOf(t, create()); time.Until(e.NotBefore) != time.Minute {
 			t.Errorf("a success did not clear the strikes: %v", e)
 		}
 	})

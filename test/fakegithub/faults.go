@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -90,6 +91,11 @@ func (f *Fake) take(op string) *Fault {
 		}
 	}
 	return due
+}
+
+// refuses reports whether the fault answers instead of acting.
+func (x *Fault) refuses() bool {
+	return slices.Contains([]Kind{DropBefore, Refuse500, Refuse502, Limit403Primary, Limit403Retry, Limit403Bare, Limit429Retry, Limit429Bare, Redirect, RedirectAway}, x.Kind)
 }
 
 // before does what a fault does instead of acting. It reports whether the request is answered.

@@ -152,8 +152,10 @@ func (f *Fake) serve(op, right string, h handler) http.Handler {
 			return
 		}
 		x := f.take(op)
+		if x != nil && x.refuses() {
+			f.note(op, r, body, x)
+		}
 		if x != nil && x.before(w, r) {
-			f.note(op, r, "", body, 0, x)
 			return
 		}
 		out := f.act(op, right, h, r, body, x)
@@ -192,11 +194,12 @@ func (f *Fake) act(op, right string, h handler, r *http.Request, body []byte, x 
 	return out
 }
 
-func (f *Fake) note(op string, r *http.Request, user string, body []byte, status int, x *Fault) {
+// note puts a write that did nothing into the ledger.
+func (f *Fake) note(op string, r *http.Request, body []byte, x *Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r.Method != http.MethodGet {
-		f.ledger(op, r, user, body, status, x)
+		f.ledger(op, r, "", body, 0, x)
 	}
 }
 
