@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -79,16 +80,25 @@ func (r *Receiver) exportGRPC(ctx context.Context, signal wire.Signal, decode fu
 		r.counts.unread(viaGRPC, signal.String(), "too_large")
 		return nil, status.Errorf(codes.ResourceExhausted, "%d bytes are more than a request may have (%d); have the exporter send smaller batches", n, r.opt.MaxWire)
 	}
-	plainBody, err := inflate(body.bytes, sniff(body.bytes, plain), r.opt.MaxInflated)
+	inflated, err := inflate(body.bytes, sniff(body.bytes, plain), r.opt.MaxInflated)
 	if err != nil {
-		r.counts.unread(viaGRPC, signal.String(), "damaged")
-		return nil, status.Error(codes.InvalidArgument, err.Error())
+		return nil, r.damaged(signal, err)
 	}
-	report, err := r.Export(ctx, Request{Signal: signal, Body: plainBody, Via: viaGRPC})
+	report, err := r.Export(ctx, Request{Signal: signal, Body: inflated, Via: viaGRPC})
 	if err != nil {
 		return nil, refuse(err).status()
 	}
 	return &raw{response(report)}, nil
+}
+
+// damaged refuses a body that was compressed without being announced as such and cannot be inflated.
+func (r *Receiver) damaged(signal wire.Signal, err error) error {
+	if errors.Is(err, errTooMuch) {
+		r.counts.unread(viaGRPC, signal.String(), "too_large")
+		return status.Errorf(codes.ResourceExhausted, "%v: limit %d bytes", err, r.opt.MaxInflated)
+	}
+	r.counts.unread(viaGRPC, signal.String(), "damaged")
+	return status.Error(codes.InvalidArgument, err.Error())
 }
 
 func unreadable(err error) string {
