@@ -81,6 +81,9 @@ func (b *builder) readSpans() {
 				}
 			}
 		}
+		if n.dialect != nil && n.facts.Role == RoleNone && n.dialect.Score(n.span) >= strongScore {
+			continue // known, and nothing of interest
+		}
 		if n.foreign = foreignDialect(n.span); n.foreign != "" && !slices.Contains(b.foreign, n.foreign) {
 			b.foreign = append(b.foreign, n.foreign)
 		}
@@ -117,8 +120,11 @@ func (n *node) read(table []*Dialect) {
 	n.facts = n.dialect.Read(n.span)
 	for _, d := range others {
 		if n.facts.thin() {
+			before := n.facts.weight()
 			fill(&n.facts, d.Read(n.span))
-			n.also = append(n.also, d)
+			if n.facts.weight() > before {
+				n.also = append(n.also, d)
+			}
 		}
 	}
 }
@@ -134,6 +140,17 @@ func (f *Facts) thin() bool {
 		return f.Agent == "" || f.Input.Empty() && f.UserText == "" || len(f.Output) == 0 && f.Reply == ""
 	}
 	return f.Role == RoleNone
+}
+
+// weight counts the content that a span states.
+func (f *Facts) weight() int {
+	n := len(f.Output)
+	for _, ok := range []bool{!f.Input.Empty(), !absent(f.Arguments), f.HasResult, f.Offered != nil || f.OfferedText != "", f.Usage.Input != nil, f.Reply != "", f.UserText != ""} {
+		if ok {
+			n++
+		}
+	}
+	return n
 }
 
 func absent(v Value) bool { return v.Parsed == ParsedAbsent || v.Parsed == "" }

@@ -110,7 +110,7 @@ func (b *builder) lackingOfModels(lacks map[Fact]bool) {
 }
 
 func (b *builder) lackingOfTools(lacks map[Fact]bool) {
-	executed, args, results, missing := 0, 0, 0, 0
+	executed, args, results, missing, refused := 0, 0, 0, 0, 0
 	for _, t := range b.out.ToolCalls {
 		if t.Executed {
 			executed++
@@ -124,9 +124,12 @@ func (b *builder) lackingOfTools(lacks map[Fact]bool) {
 		if t.Outcome == OutcomeMissing {
 			missing++ // that it has no execution and no result is known
 		}
+		if t.Error != nil && (t.Error.Type == ErrUnknownTool || t.Error.Type == ErrInvalidArguments) {
+			refused++ // before it could be executed
+		}
 	}
 	n := len(b.out.ToolCalls)
-	lacks[FactToolExecution] = n > 0 && executed+missing == 0 || n == 0 && b.wantedTools()
+	lacks[FactToolExecution] = n > 0 && executed+missing+refused == 0 || n == 0 && b.wantedTools()
 	lacks[FactArguments] = n > 0 && args == 0 || n == 0 && b.wantedTools()
 	lacks[FactResults] = n > 0 && results+missing == 0 || n == 0 && b.wantedTools()
 	lacks[FactToolCalls] = lacks[FactToolCalls] || n == 0 && b.wantedTools()
@@ -162,19 +165,18 @@ func (b *builder) remedy(f Fact) string {
 
 // unread are the dialects by whose marks spans speak and which no dialect of ours read in full.
 func (b *builder) unread() []string {
-	read := map[string]bool{}
+	full, partly := map[string]bool{}, map[string]bool{}
 	for _, n := range b.nodes {
-		if n.foreign != "" && (n.dialect == nil || !b.readInFull(n)) {
-			read[n.foreign] = true
+		if n.foreign == "" || n.dialect == nil || n.facts.Role != RoleModel && n.facts.Role != RoleTool {
+			continue
+		}
+		if b.readInFull(n) {
+			full[n.foreign] = true
+		} else {
+			partly[n.foreign] = true
 		}
 	}
-	var out []string
-	for _, name := range b.foreign {
-		if read[name] {
-			out = append(out, name)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(b.foreign), func(name string) bool { return full[name] && !partly[name] })
 }
 
 // readInFull says whether the dialect that read a span of another's making found what a span of its role holds.
@@ -189,5 +191,5 @@ func (b *builder) readInFull(n *node) bool {
 	case RoleTool:
 		return !absent(f.Arguments) && f.HasResult || n.err != nil
 	}
-	return n.dialect.Score(n.span) >= strongScore
+	return true
 }

@@ -144,7 +144,7 @@ func genaiRole(s *Span) Role {
 
 // genaiContent reads messages, instructions and tool definitions.
 func genaiContent(a Attrs, f *Facts) {
-	f.Input = textHistory(a.jsonText("gen_ai.input.messages", "gen_ai.prompt"))
+	f.Input = textHistory(callArguments(a.jsonText("gen_ai.input.messages", "gen_ai.prompt")))
 	f.System = systemText(a.jsonText("gen_ai.system_instructions", "gen_ai.request.system_instructions"))
 	f.OfferedText = a.jsonText("gen_ai.tool.definitions", "gen_ai.request.available_tools")
 	out := a.jsonText("gen_ai.output.messages", "gen_ai.completion")
@@ -180,6 +180,17 @@ func hiddenMessages(f *Facts) []Fact {
 	}
 	f.Input = History{}
 	return []Fact{FactUserMessages, FactToolCalls}
+}
+
+// callArguments takes the request out of {"args":[request, ...]}, which is how a traced client function has it.
+func callArguments(text string) string {
+	if !strings.HasPrefix(text, `{"args":[{`) {
+		return text
+	}
+	for e := range elements(readObject([]byte(text)).get("args")) {
+		return string(e)
+	}
+	return text
 }
 
 // textHistory is a history that is parsed only as far as it is new.

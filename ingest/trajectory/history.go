@@ -13,11 +13,11 @@ func (b *builder) histories() {
 	users := map[string]bool{}
 	for _, c := range b.calls {
 		in := c.node.facts.Input
-		c.hasIn = !in.Empty()
 		earlier := byAgent[c.node.agent]
-		if c.hasIn {
+		if !in.Empty() {
 			c.readInput(earlier, seed)
 		}
+		c.hasIn = len(c.all) > 0
 		byAgent[c.node.agent] = append(earlier, c)
 		m := &b.out.ModelCalls[c.index]
 		m.New = c.fresh

@@ -159,7 +159,7 @@ type call struct {
 	all   []Message // the whole input, as far as it is known by the calls before
 	fresh []Message // the part that no earlier call of the agent had
 	first bool      // no earlier call of the agent shares its history
-	hasIn bool      // an input is recorded
+	hasIn bool      // an input is recorded and could be read
 }
 
 // modelCalls makes the model calls.

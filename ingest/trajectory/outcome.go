@@ -133,6 +133,9 @@ func (b *builder) outcomes() {
 			t.Outcome = OutcomeOK
 			continue
 		}
+		if t.Arguments.Parsed == ParsedBroken {
+			continue // nobody could execute that: the arguments are the failure
+		}
 		if b.whole() && b.wentOn(c) {
 			t.Outcome = OutcomeMissing
 		}
@@ -184,7 +187,7 @@ func (b *builder) whole() bool { return !b.out.Complete.Truncated && b.out.Compl
 // would show, or it ended well. A run that ended in an error or waits for a person did not get past it.
 func (b *builder) wentOn(c *call) bool {
 	if next := b.later(c); next != nil {
-		return next.hasIn || len(b.tools) > 0
+		return next.hasIn
 	}
 	top := c.node.agent
 	if top == nil {

@@ -169,11 +169,31 @@ func (b *builder) collect() {
 				if repeated[p.ID] {
 					p.ID = ""
 				}
-				b.asked = append(b.asked, &asked{part: p, agent: agent, call: c})
+				b.ask(p, c)
 			}
 		}
 		last[agent] = c
 	}
+}
+
+// ask notes a request. Some emitters write a call's input when the run is over, with all that came after it: a request that such a history
+// already told of is this one.
+func (b *builder) ask(p Part, c *call) {
+	if p.ID != "" {
+		for _, a := range b.asked {
+			if a.recalled && a.part.ID == p.ID {
+				a.call, a.recalled, a.agent, a.part = c, false, c.node.agent, p
+				return
+			}
+		}
+	}
+	// Unreadable arguments are told twice by some: among the calls, and once more among the invalid ones.
+	if p.ID == "" && p.Value.Parsed == ParsedBroken && slices.ContainsFunc(b.asked, func(a *asked) bool {
+		return a.call == c && a.part.Name == p.Name && a.part.Value.Raw == p.Value.Raw
+	}) {
+		return
+	}
+	b.asked = append(b.asked, &asked{part: p, agent: c.node.agent, call: c})
 }
 
 // repeatedIDs are the call ids that more than one request carries: they identify nothing.
