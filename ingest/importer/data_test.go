@@ -127,16 +127,24 @@ func TestPublicExports(t *testing.T) {
 	}
 }
 
+// TestLabelledRuns reads the beginning of each large file; all of them are 230 MB.
 func TestLabelledRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads 200 MB")
-	}
 	files, err := filepath.Glob(filepath.Join(data(t, "labelled"), "*", "traces.jsonl.gz"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
 	for _, path := range files {
-		if spans, _ := total(t, path); spans == 0 {
+		spans, lines := 0, 0
+		for item, err := range Walk(Options{}, path) {
+			if err != nil || item.Report.Rejected.Count > 0 || len(item.Report.Warnings) > 0 {
+				t.Fatalf("%v %+v", err, item.Report)
+			}
+			spans += item.Report.Spans
+			if lines++; lines == 10 {
+				break
+			}
+		}
+		if spans == 0 {
 			t.Errorf("%s: no spans", path)
 		}
 	}
