@@ -246,7 +246,7 @@ func (w *run) checkLimits(ctx context.Context) error {
 		return nil
 	}
 	now := w.now()
-	open, err := w.gh.Pulls(ctx, w.in.FullName, github.PullQuery{State: "open"})
+	open, err := w.gh.Pulls(ctx, w.in.FullName, github.PullQuery{State: "open", Pages: 50})
 	if err != nil {
 		return err
 	}

@@ -158,3 +158,18 @@ func TestFaultsInARow(t *testing.T) {
 		}
 	}
 }
+
+// A pull request that was just made may be absent for the next reads, by number too.
+func TestStaleAfterConfirmation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.fake.Inject(fakegithub.Fault{Op: "get-pull", Kind: fakegithub.StalePulls, Reads: 2}, fakegithub.Fault{Op: "get-pull", Skip: 4, Kind: fakegithub.StalePulls, Reads: 3})
+		in := frozen(t, change())
+		out, err := g.reconcile(t.Context(), in)
+		must(t, err)
+		if !out.Done() || out.Receipt.State != StateOpen {
+			t.Fatalf("%+v", out)
+		}
+		checkWorld(t, g, in)
+	})
+}

@@ -168,7 +168,7 @@ func (w *run) receive(p github.Pull) {
 // observe reads the pull request by number: list answers may be stale, and a no must not be believed from one.
 func (w *run) observe(ctx context.Context) error {
 	was := w.in.Receipt
-	p, err := w.gh.Pull(ctx, w.in.FullName, w.in.Receipt.Number)
+	p, err := w.readPull(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,6 +181,22 @@ func (w *run) observe(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// readPull reads our pull request by number, patiently: one that was just made may be absent for a while.
+func (w *run) readPull(ctx context.Context) (p github.Pull, err error) {
+	var absent error
+	found, err := w.poll(ctx, Confirmed, func(ctx context.Context) (bool, error) {
+		if p, err = w.gh.Pull(ctx, w.in.FullName, w.in.Receipt.Number); isAbsent(err) {
+			absent = err
+			return false, nil
+		}
+		return err == nil, err
+	})
+	if err == nil && !found {
+		err = absent
+	}
+	return p, err
 }
 
 // Observe reads the pull request of an intent that has one and gives the intent with its new receipt: open, closed (a no) or merged. It
@@ -228,7 +244,7 @@ func (w *run) annotate(ctx context.Context) error {
 			return err
 		default:
 			notes = append(notes, e.Error())
-			again = again || e.Kind == github.Unknown || e.Kind == github.Moved || e.Says("could not resolve to a node")
+			again = again || e.Kind == github.Unknown || e.Kind == github.Moved || e.Kind == github.Absent || e.Says("could not resolve to a node")
 		}
 	}
 	if missing, err = w.missingLabels(ctx); err != nil {
@@ -250,7 +266,7 @@ func (w *run) missingLabels(ctx context.Context) ([]string, error) {
 	if len(w.in.Labels) == 0 {
 		return nil, nil
 	}
-	p, err := w.gh.Pull(ctx, w.in.FullName, w.in.Receipt.Number)
+	p, err := w.readPull(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -26,13 +26,15 @@ func checkWorld(t testing.TB, g *rig, in Intent) {
 		t.Fatalf("branches %v, want main and %s", all, in.Branch)
 	}
 	dir := g.fake.GitDir("acme", "shop")
-	if n := strings.TrimSpace(git(t, dir, "rev-list", "--count", "main.."+in.Branch)); n != "1" {
-		t.Errorf("%s commits on the branch, want 1", n)
+	commits := strings.Split(git(t, dir, "log", "-p", "--no-color", "--full-index", "--format=%x01%B%x00", "main.."+in.Branch), "\x01")[1:]
+	if len(commits) != 1 {
+		t.Fatalf("%d commits on the branch, want 1", len(commits))
 	}
-	if got := git(t, dir, "diff", "--no-color", "--full-index", "main..."+in.Branch); got != in.Diff() {
-		t.Errorf("diff on the branch:\n%s\nwant\n%s", got, in.Diff())
+	msg, diff, _ := strings.Cut(commits[0], "\x00")
+	if diff = strings.TrimLeft(diff, "\n"); diff != in.Diff() {
+		t.Errorf("diff on the branch:\n%s\nwant\n%s", diff, in.Diff())
 	}
-	if msg := git(t, dir, "log", "-1", "--format=%B", in.Branch); !hasTrailer(msg, in.ID) {
+	if !hasTrailer(msg, in.ID) {
 		t.Errorf("commit message lacks the trailer:\n%s", msg)
 	}
 	pulls := g.fake.Pulls("acme", "shop")

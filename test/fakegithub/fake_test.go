@@ -346,3 +346,25 @@ func TestServer(t *testing.T) {
 		t.Errorf("%d", code)
 	}
 }
+
+// A checkout that somebody works in, with packed refs, is served as it is.
+func TestExistingRepository(t *testing.T) {
+	g := newRig(t, Options{})
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=trunk"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--allow-empty", "-m", "first"},
+		{"pack-refs", "--all"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	g.must(g.f.AddRepo("acme", "own", filepath.Join(dir, ".git")))
+	g.want(200, `"default_branch":"trunk"`, "GET", "/repos/acme/own", nil)
+	head := field(g.want(200, "", "GET", "/repos/acme/own/git/ref/heads/trunk", nil), "object.sha")
+	g.want(201, "", "POST", "/repos/acme/own/git/refs", object{"ref": "refs/heads/pawl/x", "sha": head})
+	if out, err := exec.Command("git", "-C", dir, "rev-parse", "pawl/x").Output(); err != nil || strings.TrimSpace(string(out)) != head {
+		t.Errorf("%v %s", err, out)
+	}
+	if err := g.f.AddRepo("acme", "none", t.TempDir()); err == nil {
+		t.Error("accepted a directory that is no repository")
+	}
+}
