@@ -1,13 +1,42 @@
 package wire
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
+// agentTraces are spans as agents send them: a score of attributes, one or two of them long.
+func agentTraces(n int) ptrace.Traces {
+	td := ptrace.NewTraces()
+	rs := td.ResourceSpans().AppendEmpty()
+	for i := range 10 {
+		rs.Resource().Attributes().PutStr(fmt.Sprintf("service.attribute.%d", i), "some value of the resource")
+	}
+	ss := rs.ScopeSpans().AppendEmpty()
+	ss.Scope().SetName("opentelemetry.instrumentation.agent")
+	messages := strings.Repeat(`{"role":"user","parts":[{"type":"text","content":"where is my order"}]},`, 30)
+	for i := range n {
+		s := ss.Spans().AppendEmpty()
+		s.SetTraceID(traceOf(uint64(i/12 + 1)))
+		s.SetSpanID(spanOf(uint64(i + 1)))
+		s.SetName("chat gpt-4.1")
+		s.SetStartTimestamp(1796048523575000000)
+		s.SetEndTimestamp(1796048523775000000)
+		s.Attributes().PutStr("gen_ai.input.messages", messages)
+		s.Attributes().PutStr("gen_ai.output.messages", messages[:400])
+		for k := range 12 {
+			s.Attributes().PutStr(fmt.Sprintf("gen_ai.request.option_%d", k), "chat")
+			s.Attributes().PutInt(fmt.Sprintf("gen_ai.usage.count_%d", k), int64(k*100))
+		}
+	}
+	return td
+}
+
 func benchBody(b *testing.B) []byte {
-	body := tracesBody(b, sampleTraces(seeded(1), 48))
+	body := tracesBody(b, agentTraces(48))
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	return body
@@ -51,7 +80,7 @@ func BenchmarkDecode(b *testing.B) {
 }
 
 func BenchmarkTranscode(b *testing.B) {
-	text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(sampleTraces(seeded(1), 48))
+	text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(agentTraces(48))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -64,7 +93,7 @@ func BenchmarkTranscode(b *testing.B) {
 }
 
 func BenchmarkPdataJSON(b *testing.B) {
-	text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(sampleTraces(seeded(1), 48))
+	text, err := (&ptrace.JSONMarshaler{}).MarshalTraces(agentTraces(48))
 	if err != nil {
 		b.Fatal(err)
 	}

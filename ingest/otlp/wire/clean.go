@@ -54,7 +54,7 @@ func (c *cleaner) message(k kind, b []byte, depth int) error {
 func (c *cleaner) field(k kind, t token, depth int) error {
 	switch t.form {
 	case text:
-		c.bytes(t.num, c.text(k, t.value))
+		c.bytes(t.num, c.text(k, t.value()))
 	case traceID:
 		c.ids.badTrace = !c.id(t, c.ids.trace[:16])
 	case spanID:
@@ -100,12 +100,12 @@ func (c *cleaner) text(k kind, b []byte) []byte {
 // id writes the id into the output and into dst, and tells whether it is one; an empty one is.
 func (c *cleaner) id(t token, dst []byte) bool {
 	clear(dst)
-	if len(t.value) == 0 {
+	if len(t.value()) == 0 {
 		return true
 	}
-	if len(t.value) == len(dst) {
-		copy(dst, t.value)
-	} else if !parseID(dst, t.value) {
+	if len(t.value()) == len(dst) {
+		copy(dst, t.value())
+	} else if !parseID(dst, t.value()) {
 		return false
 	} else {
 		c.faults.id++
@@ -121,7 +121,7 @@ func (c *cleaner) enter(k kind, t token, depth int) error {
 		c.faults.old++
 	}
 	start := len(c.out)
-	content := c.open(num, len(t.value))
+	content := c.open(num, len(t.value()))
 	if err := c.inside(t, depth, start); err != nil {
 		return err
 	}
@@ -142,18 +142,18 @@ func (c *cleaner) inside(t token, depth, start int) error {
 	case t.kind == kindKeyValue && c.scrub != nil:
 		return c.keyValue(t, depth, start)
 	case t.kind.isValue():
-		return c.message(t.kind, t.value, depth+1)
+		return c.message(t.kind, t.value(), depth+1)
 	}
-	return c.message(t.kind, t.value, depth)
+	return c.message(t.kind, t.value(), depth)
 }
 
 func (c *cleaner) record(t token, start int) error {
 	c.ids = ids{}
-	if err := c.message(t.kind, t.value, 0); err != nil {
+	if err := c.message(t.kind, t.value(), 0); err != nil {
 		return err
 	}
 	if t.kind == kindLog && allZero(c.ids.trace[:]) && !c.ids.badTrace {
-		c.adopt(t.value)
+		c.adopt(t.value())
 	}
 	noTrace := allZero(c.ids.trace[:])
 	noSpan := t.kind == kindSpan && allZero(c.ids.span[:])
@@ -194,16 +194,16 @@ func (c *cleaner) adopt(record []byte) {
 		if t.num != logAttributes {
 			continue
 		}
-		key, value := splitKeyValue(t.value)
+		key, value := splitKeyValue(t.value())
 		str, bad := next(kindAnyValue, value)
 		if len(value) == 0 || bad != nil || str.form != text {
 			continue
 		}
 		if slices.Contains(traceKeys, string(key)) {
-			hasTrace = parseID(trace, str.value)
+			hasTrace = parseID(trace, str.value())
 		}
 		if slices.Contains(spanKeys, string(key)) {
-			hasSpan = parseID(span, str.value)
+			hasSpan = parseID(span, str.value())
 		}
 	}
 	if !hasTrace || allZero(trace) {
@@ -217,7 +217,7 @@ func (c *cleaner) adopt(record []byte) {
 }
 
 func (c *cleaner) keyValue(t token, depth, start int) error {
-	key, _ := splitKeyValue(t.value)
+	key, _ := splitKeyValue(t.value())
 	above := len(c.path)
 	defer func() { c.path = c.path[:above] }()
 	c.path = join(c.path, key)
@@ -234,7 +234,7 @@ func (c *cleaner) keyValue(t token, depth, start int) error {
 		c.close(value)
 		return nil
 	}
-	return c.message(t.kind, t.value, depth+1)
+	return c.message(t.kind, t.value(), depth+1)
 }
 
 func (c *cleaner) bytes(num int32, b []byte) {

@@ -70,12 +70,12 @@ func (c *cutter) read(s Signal, body []byte) error {
 			return nil
 		}
 		c.groups = append(c.groups, header(g))
-		return each(g.kind, g.value, func(sc token) error {
+		return each(g.kind, g.value(), func(sc token) error {
 			if sc.num != 2 && sc.num != deprecatedScopes {
 				return nil
 			}
 			c.scopes = append(c.scopes, header(sc))
-			return each(sc.kind, sc.value, c.record)
+			return each(sc.kind, sc.value(), c.record)
 		})
 	})
 }
@@ -94,9 +94,9 @@ func (c *cutter) record(t token) error {
 }
 
 func recordTrace(t token) (id []byte) {
-	_ = each(t.kind, t.value, func(f token) error {
+	_ = each(t.kind, t.value(), func(f token) error {
 		if f.form == traceID {
-			id = f.value
+			id = f.value()
 		}
 		return nil
 	})
@@ -108,7 +108,7 @@ func header(t token) []byte {
 	var out []byte
 	start, end := 0, 0
 	at := 0
-	_ = each(t.kind, t.value, func(f token) error {
+	_ = each(t.kind, t.value(), func(f token) error {
 		here := at
 		at += len(f.raw)
 		if f.num == 2 || f.num == deprecatedScopes {
@@ -121,14 +121,14 @@ func header(t token) []byte {
 			end = at
 			return nil
 		}
-		out = append(out, t.value[start:end]...)
+		out = append(out, t.value()[start:end]...)
 		start, end = here, at
 		return nil
 	})
 	if out == nil {
-		return t.value[start:end]
+		return t.value()[start:end]
 	}
-	return append(out, t.value[start:end]...)
+	return append(out, t.value()[start:end]...)
 }
 
 func (c *cutter) parts(maxMessage int) []Batch {

@@ -48,6 +48,7 @@ type field struct {
 	kind kind
 }
 
+// maxField is one more than the largest field number in the tables.
 const maxField = 17
 
 // deprecatedScopes is the number under which the scope groups travelled before OTLP 0.15.

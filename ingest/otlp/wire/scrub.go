@@ -114,7 +114,7 @@ func (s *Scrubber) touches(kv, path []byte) bool {
 // touchesBody is touches for the body of a log record.
 func (s *Scrubber) touchesBody(record, path []byte) bool {
 	return s.find(kindLog, record, func(t token) bool {
-		return t.kind == kindAnyValue && t.form == message && s.touchesValue(t.value, path, 0)
+		return t.kind == kindAnyValue && t.form == message && s.touchesValue(t.value(), path, 0)
 	})
 }
 
@@ -125,17 +125,17 @@ func (s *Scrubber) touchesValue(value, path []byte, depth int) bool {
 	return s.find(kindAnyValue, value, func(t token) bool {
 		switch {
 		case t.form == text:
-			return s.matches(t.value)
+			return s.matches(t.value())
 		case t.kind == kindArray && t.form == message:
-			return s.find(kindArray, t.value, func(e token) bool {
-				return e.form == message && s.touchesValue(e.value, path, depth+2)
+			return s.find(kindArray, t.value(), func(e token) bool {
+				return e.form == message && s.touchesValue(e.value(), path, depth+2)
 			})
 		case t.kind == kindKvlist && t.form == message:
-			return s.find(kindKvlist, t.value, func(e token) bool {
+			return s.find(kindKvlist, t.value(), func(e token) bool {
 				if e.form != message {
 					return false
 				}
-				key, inner := splitKeyValue(e.value)
+				key, inner := splitKeyValue(e.value())
 				below := join(path, key)
 				return s.judge(below) != keep || s.touchesValue(inner, below, depth+3)
 			})
@@ -176,9 +176,9 @@ func splitKeyValue(kv []byte) (key, value []byte) {
 		}
 		switch t.num {
 		case 1:
-			key = t.value
+			key = t.value()
 		case 2:
-			value = t.value
+			value = t.value()
 		}
 		kv = kv[len(t.raw):]
 	}

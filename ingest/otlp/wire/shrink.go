@@ -63,12 +63,12 @@ func each(k kind, b []byte, do func(token) error) error {
 
 func (h *shrinker) group(t token) error {
 	var f frame
-	h.out, f = openFrame(h.out, t.num, len(t.value))
+	h.out, f = openFrame(h.out, t.num, len(t.value()))
 	around, err := h.header(t, kindResource, h.limit/4)
 	if err != nil {
 		return err
 	}
-	err = each(t.kind, t.value, func(inner token) error {
+	err = each(t.kind, t.value(), func(inner token) error {
 		if inner.num != 2 {
 			return nil
 		}
@@ -80,13 +80,13 @@ func (h *shrinker) group(t token) error {
 
 func (h *shrinker) scope(t token, around int) error {
 	var f frame
-	h.out, f = openFrame(h.out, t.num, len(t.value))
+	h.out, f = openFrame(h.out, t.num, len(t.value()))
 	own, err := h.header(t, kindScope, h.limit/8)
 	if err != nil {
 		return err
 	}
 	room := h.limit - around - own - frames
-	err = each(t.kind, t.value, func(inner token) error {
+	err = each(t.kind, t.value(), func(inner token) error {
 		if inner.num == 2 {
 			h.record(inner, room)
 		}
@@ -100,12 +100,12 @@ func (h *shrinker) scope(t token, around int) error {
 // returns how many bytes that took.
 func (h *shrinker) header(t token, k kind, budget int) (int, error) {
 	start := len(h.out)
-	err := each(t.kind, t.value, func(inner token) error {
+	err := each(t.kind, t.value(), func(inner token) error {
 		if inner.num == 2 {
 			return nil
 		}
 		if inner.form == message && inner.kind == k && len(inner.raw) > budget {
-			if cut, ok := cutStrings(k, inner.value, budget); ok {
+			if cut, ok := cutStrings(k, inner.value(), budget); ok {
 				h.out = protowire.AppendTag(h.out, protowire.Number(inner.num), protowire.BytesType)
 				h.out = protowire.AppendBytes(h.out, cut)
 				return nil
@@ -122,7 +122,7 @@ func (h *shrinker) record(t token, room int) {
 		h.out = append(h.out, t.raw...)
 		return
 	}
-	cut, ok := cutStrings(t.kind, t.value, room-8)
+	cut, ok := cutStrings(t.kind, t.value(), room-8)
 	if !ok {
 		h.lost++
 		return
@@ -140,12 +140,12 @@ func (h *shrinker) record(t token, room int) {
 // describe names a record by its ids; its name is the sender's text and may be anything.
 func (h *shrinker) describe(t token) string {
 	var trace, span []byte
-	_ = each(t.kind, t.value, func(inner token) error {
+	_ = each(t.kind, t.value(), func(inner token) error {
 		switch inner.form {
 		case traceID:
-			trace = inner.value
+			trace = inner.value()
 		case spanID:
-			span = inner.value
+			span = inner.value()
 		}
 		return nil
 	})
@@ -181,9 +181,9 @@ func cuttable(k kind, f form) bool { return (f == text || f == blob) && k != kin
 func lengths(k kind, b []byte, into []int) []int {
 	_ = each(k, b, func(t token) error {
 		if cuttable(k, t.form) {
-			into = append(into, len(t.value))
+			into = append(into, len(t.value()))
 		} else if t.form == message {
-			into = lengths(t.kind, t.value, into)
+			into = lengths(t.kind, t.value(), into)
 		}
 		return nil
 	})
@@ -212,13 +212,13 @@ func threshold(lens []int, total, budget int) int {
 func appendCut(out []byte, k kind, b []byte, longest int) []byte {
 	_ = each(k, b, func(t token) error {
 		switch {
-		case cuttable(k, t.form) && len(t.value) > longest:
+		case cuttable(k, t.form) && len(t.value()) > longest:
 			out = protowire.AppendTag(out, protowire.Number(t.num), protowire.BytesType)
-			out = protowire.AppendBytes(out, t.value[:boundary(t.value, longest, t.form)])
+			out = protowire.AppendBytes(out, t.value()[:boundary(t.value(), longest, t.form)])
 		case t.form == message:
 			var f frame
-			out, f = openFrame(out, t.num, len(t.value))
-			out = closeFrame(appendCut(out, t.kind, t.value, longest), f)
+			out, f = openFrame(out, t.num, len(t.value()))
+			out = closeFrame(appendCut(out, t.kind, t.value(), longest), f)
 		default:
 			out = append(out, t.raw...)
 		}

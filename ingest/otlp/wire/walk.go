@@ -59,59 +59,53 @@ func (f *fault) Error() string {
 	return fmt.Sprintf("malformed protobuf in %s, field %d, at byte %d: %s", names[f.kind], f.field, f.offset, f.what)
 }
 
-// token is one field on the wire: raw is all its bytes, value the content of a length-delimited field, at the offset of
-// raw in the body.
+// token is one field on the wire: raw is all its bytes, of which the content of a length-delimited field begins at head.
+// It is small enough to be returned in registers, which the walk's speed rests on.
 type token struct {
-	num   int32
-	form  form
-	kind  kind
-	raw   []byte
-	value []byte
-	at    int
+	num  int32
+	form form
+	kind kind
+	head int
+	raw  []byte
 }
 
-// inner is the offset of the value in the body.
-func (t token) inner() int { return t.at + len(t.raw) - len(t.value) }
+// value is the content of a length-delimited field.
+func (t token) value() []byte { return t.raw[t.head:] }
 
-// next reads the field at the start of b. The offset in an error is relative to b.
+// next reads the field at the start of b. The offset in an error is relative to b. One-byte tags and lengths, which are
+// nearly all, are read here, the rest by the general code.
 func next(k kind, b []byte) (token, *fault) {
-	num, typ, tag := consumeTag(b)
+	if len(b) < 2 || b[0] >= 0x80 || b[0] < 8 || b[0]&7 != 2 || b[1] >= 0x80 || int(b[1])+2 > len(b) {
+		return nextSlow(k, b)
+	}
+	num := int32(b[0] >> 3)
+	f := schema[k][num]
+	if f.form != unknown && f.form < text {
+		return nextSlow(k, b)
+	}
+	return token{num, f.form, f.kind, 2, b[:2+int(b[1])]}, nil
+}
+
+func nextSlow(k kind, b []byte) (token, *fault) {
+	number, typ, tag := protowire.ConsumeTag(b)
 	if tag < 0 {
 		return token{}, &fault{kind: k, what: "bad field tag"}
 	}
+	num := int32(number)
 	f := lookup(k, num)
-	t := token{num: num, form: f.form, kind: f.kind}
 	if f.form != unknown && typ != f.form.wireType() {
-		return t, &fault{kind: k, field: num, what: fmt.Sprintf("wire type %d, want %d", typ, f.form.wireType())}
+		return token{}, &fault{kind: k, field: num, what: fmt.Sprintf("wire type %d, want %d", typ, f.form.wireType())}
 	}
-	n := 0
-	if typ == protowire.BytesType {
-		t.value, n = consumeBytes(b[tag:])
-	} else {
-		n = protowire.ConsumeFieldValue(protowire.Number(num), typ, b[tag:])
-	}
+	n := protowire.ConsumeFieldValue(number, typ, b[tag:])
 	if n < 0 {
-		return t, &fault{kind: k, field: num, offset: tag, what: "truncated or malformed value"}
+		return token{}, &fault{kind: k, field: num, offset: tag, what: "truncated or malformed value"}
 	}
-	t.raw = b[:tag+n]
-	return t, nil
-}
-
-// consumeTag and consumeBytes take the one-byte cases, which are nearly all, before the general code.
-func consumeTag(b []byte) (int32, protowire.Type, int) {
-	if len(b) > 0 && b[0] < 0x80 && b[0] >= 8 {
-		return int32(b[0] >> 3), protowire.Type(b[0] & 7), 1
+	head := tag + n
+	if typ == protowire.BytesType {
+		_, size := protowire.ConsumeVarint(b[tag:])
+		head = tag + size
 	}
-	num, typ, n := protowire.ConsumeTag(b)
-	return int32(num), typ, n
-}
-
-func consumeBytes(b []byte) ([]byte, int) {
-	if len(b) > 0 && b[0] < 0x80 && int(b[0]) < len(b) {
-		end := 1 + int(b[0])
-		return b[1:end], end
-	}
-	return protowire.ConsumeBytes(b)
+	return token{num, f.form, f.kind, head, b[:tag+n]}, nil
 }
 
 func (f form) wireType() protowire.Type {
@@ -133,70 +127,73 @@ func (w *walker) message(k kind, b []byte, at, depth int) error {
 			bad.offset += at
 			return bad
 		}
-		t.at = at
-		if err := w.field(k, t, depth); err != nil {
-			return err
+		if t.form == message {
+			if err := w.enter(k, t, at, depth); err != nil {
+				return err
+			}
+		} else {
+			w.leaf(k, t)
 		}
 		b, at = b[len(t.raw):], at+len(t.raw)
 	}
 	return nil
 }
 
-func (w *walker) field(k kind, t token, depth int) error {
-	if t.num == deprecatedScopes && k.isGroup() {
-		w.Dirty = true
-	}
+func (w *walker) leaf(k kind, t token) {
 	switch t.form {
 	case text:
-		w.Dirty = w.Dirty || !cleanText(t.value)
+		w.Dirty = w.Dirty || !cleanText(t.value())
 	case traceID:
-		w.trace = usable(t.value, 16)
+		w.trace = usable(t.value(), 16)
 	case spanID:
-		w.span = usable(t.value, 8)
-		w.Dirty = w.Dirty || oddLength(t.value, 8)
+		w.span = usable(t.value(), 8)
+		w.Dirty = w.Dirty || oddLength(t.value(), 8)
 	case parentID, linkSpanID:
-		w.Dirty = w.Dirty || oddLength(t.value, 8)
+		w.Dirty = w.Dirty || oddLength(t.value(), 8)
 	case linkTraceID:
-		w.Dirty = w.Dirty || oddLength(t.value, 16)
+		w.Dirty = w.Dirty || oddLength(t.value(), 16)
 	case varint:
 		w.Dirty = w.Dirty || k == kindAnyValue && t.num == 8
-	case message:
-		return w.enter(t, depth)
 	}
-	return nil
 }
 
-func (w *walker) enter(t token, depth int) error {
+func (w *walker) enter(k kind, t token, at, depth int) error {
+	inner := at + t.head
 	switch t.kind {
-	case kindSpan, kindLog:
-		return w.record(t)
-	case kindResourceSpans, kindResourceLogs:
-		w.group = outside(t.kind, t.value)
-	case kindScopeSpans, kindScopeLogs:
-		w.scope = outside(t.kind, t.value)
+	case kindAnyValue:
+		if depth < maxDepth && len(t.raw) > t.head {
+			return w.message(kindAnyValue, t.value(), inner, depth+1)
+		}
 	case kindKeyValue:
 		if w.scrub != nil && !w.Dirty {
-			w.Dirty = w.scrub.touches(t.value, w.pathBuffer[:0])
+			w.Dirty = w.scrub.touches(t.value(), w.pathBuffer[:0])
 		}
+	case kindSpan, kindLog:
+		return w.record(t, inner)
+	case kindResourceSpans, kindResourceLogs:
+		w.group = outside(t.kind, t.value())
+	case kindScopeSpans, kindScopeLogs:
+		w.scope = outside(t.kind, t.value())
+		w.Dirty = w.Dirty || t.num == deprecatedScopes && k.isGroup()
 	}
 	if !t.kind.isValue() {
-		return w.message(t.kind, t.value, t.inner(), depth)
+		return w.message(t.kind, t.value(), inner, depth)
 	}
 	if depth >= maxDepth {
 		w.Dirty = true
 		return nil
 	}
-	return w.message(t.kind, t.value, t.inner(), depth+1)
+	return w.message(t.kind, t.value(), inner, depth+1)
 }
 
-func (w *walker) record(t token) error {
+func (w *walker) record(t token, at int) error {
 	w.Spans++
 	w.trace, w.span = false, false
 	w.Largest = max(w.Largest, w.group+w.scope+len(t.raw)+frames)
 	if w.scrub != nil && !w.Dirty && t.kind == kindLog {
-		w.Dirty = w.scrub.touchesBody(t.value, w.pathBuffer[:0])
+		w.Dirty = w.scrub.touchesBody(t.value(), w.pathBuffer[:0])
 	}
-	if err := w.message(t.kind, t.value, t.inner(), 0); err != nil {
+	if err := w.message(t.kind, t.value(), at, 0); err != nil {
 		return err
 	}
 	if !w.trace || t.kind == kindSpan && !w.span {
