@@ -218,8 +218,8 @@ func blockText(raw []byte, depth int) (Value, bool) {
 		switch {
 		case o.get("json") != nil && o.str("type") == "" && n == 1:
 			return valueOfJSON(o.get("json")), true
-		case o.has("text") && isAnyOf(o.str("type"), "", "text", "output_text", "input_text"):
-			texts = append(texts, o.str("text"))
+		case (o.has("text") || o.str("type") == "text") && isAnyOf(o.str("type"), "", "text", "output_text", "input_text"):
+			texts = append(texts, o.str("text", "content"))
 		default:
 			return Value{}, false
 		}

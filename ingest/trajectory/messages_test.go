@@ -51,6 +51,7 @@ user: "hi"
 assistant: think(hm) call(c1 look {"q":1})
 tool: result(c1 {"n":2})`},
 	{"otel result under the old key, from the user", `[{"role":"user","parts":[{"type":"tool_call_response","id":"c1","result":"fine"}]}]`, `tool: result(c1 fine)`},
+	{"otel tool message with text for a result", `[{"role":"tool","parts":[{"type":"text","content":"boom"}]}]`, `tool: result( boom)`},
 	{"otel thinking, server tool, media", `[{"role":"assistant","parts":[{"type":"thinking","content":"t"},{"type":"server_tool_call","id":"s","name":"web_search"},{"type":"blob","content":"AAAA"}]}]`,
 		`assistant: think(t) other(server_tool_call web_search) other(blob )`},
 	{"bare content without parts", `[{"role":"user","content":"hello"}]`, `user: "hello"`},

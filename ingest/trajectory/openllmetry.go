@@ -61,13 +61,9 @@ func readOpenLLMetry(s *Span) Facts {
 	f.UserID = cmp.Or(associated(a, "user_id", "userId"), f.UserID)
 	switch f.Role {
 	case RoleModel:
-		openLLMetryModel(a, &f)
+		openLLMetryModel(s, &f)
 	case RoleTool:
-		if refusedByGraph(a) {
-			graphCall(a, &f)
-		} else {
-			openLLMetryTool(s, &f)
-		}
+		openLLMetryTool(s, &f)
 	case RoleAgent:
 		f.Agent = cmp.Or(a.Str("traceloop.entity.name", "gen_ai.agent.name", "traceloop.workflow.name"), s.Name)
 		openLLMetryRun(a, &f)
@@ -107,11 +103,8 @@ func openLLMetryRole(s *Span) Role {
 	case "handoff":
 		return RoleHandoff
 	case "workflow":
-		switch {
-		case s.ParentID == "":
+		if s.ParentID == "" {
 			return RoleAgent
-		case refusedByGraph(a):
-			return RoleTool
 		}
 		return RoleNone
 	case "session":
@@ -133,7 +126,8 @@ func openLLMetryRole(s *Span) Role {
 	return RoleNone
 }
 
-func openLLMetryModel(a Attrs, f *Facts) {
+func openLLMetryModel(s *Span, f *Facts) {
+	a := s.Attrs
 	genaiContent(a, f)
 	if in := indexedMessages(a.indexed("gen_ai.prompt.")); len(in) > 0 {
 		f.Input = History{Messages: in}
@@ -154,8 +148,8 @@ func openLLMetryModel(a Attrs, f *Facts) {
 	if withheld(a.Text("gen_ai.completion.0.content")) {
 		f.Hidden = append(f.Hidden, FactReply)
 	}
-	if finishOf(f.FinishRaw) == FinishToolCalls && !requests(f.Output) {
-		f.Hidden = append(f.Hidden, FactToolCalls) // the answer was a call, and the emitter left it out
+	if finishOf(f.FinishRaw) == FinishToolCalls && !requests(f.Output) && !strings.HasSuffix(s.Scope, "instrumentation-langchain") {
+		f.Hidden = append(f.Hidden, FactToolCalls) // the answer was a call, and the emitter left it out; LangChain's has it in the node around
 	}
 }
 
@@ -250,31 +244,6 @@ func openLLMetryTool(s *Span, f *Facts) {
 	}
 	if withheld(out) {
 		f.Hidden = append(f.Hidden, FactResults)
-	}
-}
-
-// refusedByGraph says whether a span is LangGraph's node around a call that it refused itself: an unknown tool, arguments that the schema
-// does not allow. Such a call gets no span of its own. Around calls that ran there is one, and this one must not count again.
-func refusedByGraph(a Attrs) bool {
-	if !strings.Contains(a.Text("traceloop.entity.input"), `"lg_tool_call"`) {
-		return false
-	}
-	m, ok := graphAnswer(a)
-	return ok && m.Error != "" && frameworkVerdict(m.Error) != ""
-}
-
-// graphAnswer is the one message in the output of a node that runs tools.
-func graphAnswer(a Attrs) (toolMessage, bool) {
-	o := readObject([]byte(a.Text("traceloop.entity.output")))
-	return readToolMessage(string(firstElement(o.get("messages"))))
-}
-
-func graphCall(a Attrs, f *Facts) {
-	call := callPart(readObject([]byte(a.Text("traceloop.entity.input"))).object("lg_tool_call"))
-	f.ToolName, f.CallID, f.Arguments = call.Name, call.ID, call.Value
-	if m, ok := graphAnswer(a); ok {
-		f.HasResult, f.ToolError = true, m.Error
-		f.Result, _ = resultValue(m.Content, 0)
 	}
 }
 
