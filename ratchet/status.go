@@ -1,0 +1,48 @@
+package ratchet
+
+import "fmt"
+
+// Status says in words where a group stands: in which pull request, or what keeps it out of one. batches are all batches, by key.
+func (p Policy) Status(g *Group, targets []Target, batches map[string]*Batch) string {
+	if b := batches[g.Batch]; b != nil {
+		state, url, note := b.Status()
+		switch {
+		case url != "":
+			return fmt.Sprintf("pull request %s: %s", state, url)
+		case note != "":
+			return state + ": " + note
+		}
+		return state
+	}
+	if g.Refused != "" {
+		return "no case: " + g.Refused
+	}
+	due, why := p.Due(g)
+	if !due {
+		return "waits: " + why
+	}
+	if _, ok := TargetFor(targets, g.Fingerprint.Service); !ok {
+		return fmt.Sprintf("waits: no line of targets in pawl.yaml matches service %q", g.Fingerprint.Service)
+	}
+	if len(g.Specimens) == 0 {
+		return "waits: for the next sighting, whose trace is kept"
+	}
+	return "due: " + why
+}
+
+// Status says where a batch stands (collecting | preview | sending | open | closed | merged | absorbed | parked), where its pull request is, and what it
+// waits for.
+func (b *Batch) Status() (state, url, note string) {
+	in := b.Intent
+	switch {
+	case in == nil:
+		return "collecting", "", "more cases may join"
+	case in.Parked != nil:
+		return "parked", in.Receipt.URL, in.Parked.Reason
+	case in.Receipt.State != "":
+		return string(in.Receipt.State), in.Receipt.URL, in.Waiting
+	case b.Preview != "":
+		return "preview", "", "ghpr.mode is preview: nothing was sent"
+	}
+	return "sending", "", in.Waiting
+}
