@@ -49,6 +49,7 @@ type node struct {
 	start    time.Time // the span's, moved to where its parent's clock has it
 	end      time.Time // zero when it never ended
 	shift    time.Duration
+	order    int // from the roots down, earlier children first
 
 	dialect *Dialect   // the one that won the span, nil when none did
 	also    []*Dialect // those that completed what it left open

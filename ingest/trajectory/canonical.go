@@ -1,8 +1,12 @@
 package trajectory
 
 import (
+	"bytes"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -13,6 +17,15 @@ var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.Al
 // canonical returns the canonical form of a JSON text: RFC 8785, save that whole numbers keep all their digits (ids beyond 2^53 must
 // stay apart). It returns nil when the text is not JSON.
 func canonical(text string) jsontext.Value {
+	c := canonicaliser{src: text, out: make([]byte, 0, len(text))}
+	if c.value(0) && c.space() == len(text) {
+		return c.out
+	}
+	return canonicalSlow(text)
+}
+
+// canonicalSlow is what canonical means. The canonicaliser is a quicker way to the same bytes for most texts.
+func canonicalSlow(text string) jsontext.Value {
 	v := jsontext.Value(text)
 	err := v.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.CanonicalizeRawFloats(true),
 		jsontext.ReorderRawObjects(true))
@@ -20,6 +33,210 @@ func canonical(text string) jsontext.Value {
 		return nil
 	}
 	return v
+}
+
+// canonicaliser writes the canonical form in one pass. It gives up, and says false, on all that needs more thought: escapes, fractions,
+// names that repeat or are not ASCII, invalid text.
+type canonicaliser struct {
+	src string
+	pos int
+	out []byte
+}
+
+const maxQuickDepth = 64
+
+func (c *canonicaliser) space() int {
+	for c.pos < len(c.src) && strings.IndexByte(" \t\r\n", c.src[c.pos]) >= 0 {
+		c.pos++
+	}
+	return c.pos
+}
+
+// next passes blanks and returns the byte after them, 0 at the end.
+func (c *canonicaliser) next() byte {
+	if c.space() == len(c.src) {
+		return 0
+	}
+	return c.src[c.pos]
+}
+
+func (c *canonicaliser) value(depth int) bool {
+	if depth > maxQuickDepth {
+		return false
+	}
+	switch b := c.next(); {
+	case b == '"':
+		return c.text()
+	case b == '{':
+		return c.object(depth)
+	case b == '[':
+		return c.array(depth)
+	case b == '-' || b >= '0' && b <= '9':
+		return c.integer()
+	default:
+		return c.word("true") || c.word("false") || c.word("null")
+	}
+}
+
+func (c *canonicaliser) word(w string) bool {
+	if !strings.HasPrefix(c.src[c.pos:], w) {
+		return false
+	}
+	c.pos += len(w)
+	c.out = append(c.out, w...)
+	return true
+}
+
+func (c *canonicaliser) integer() bool {
+	start := c.pos
+	if c.src[c.pos] == '-' {
+		c.pos++
+	}
+	first := c.pos
+	for c.pos < len(c.src) && c.src[c.pos] >= '0' && c.src[c.pos] <= '9' {
+		c.pos++
+	}
+	if c.pos == first || c.src[first] == '0' && (c.pos > first+1 || first > start) {
+		return false
+	}
+	if c.pos < len(c.src) && strings.IndexByte(".eE", c.src[c.pos]) >= 0 {
+		return false
+	}
+	c.out = append(c.out, c.src[start:c.pos]...)
+	return true
+}
+
+// text copies a string that needs no escape.
+func (c *canonicaliser) text() bool {
+	start, ascii := c.pos, true
+	for c.pos++; c.pos < len(c.src); c.pos++ {
+		switch b := c.src[c.pos]; {
+		case b == '"':
+			c.pos++
+			c.out = append(c.out, c.src[start:c.pos]...)
+			return ascii || utf8.ValidString(c.src[start:c.pos])
+		case b == '\\' || b < ' ':
+			return false
+		case b >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return false
+}
+
+func (c *canonicaliser) array(depth int) bool {
+	c.pos++
+	c.out = append(c.out, '[')
+	for n := 0; ; n++ {
+		if n == 0 && c.next() == ']' {
+			break
+		}
+		if !c.value(depth + 1) {
+			return false
+		}
+		if c.next() == ']' {
+			break
+		}
+		if c.next() != ',' {
+			return false
+		}
+		c.pos++
+		c.out = append(c.out, ',')
+	}
+	c.pos++
+	c.out = append(c.out, ']')
+	return true
+}
+
+// part is a member of an object in the output: where it begins, where its name ends, where it ends.
+type part struct{ from, name, to int }
+
+func (c *canonicaliser) object(depth int) bool {
+	c.pos++
+	start := len(c.out)
+	c.out = append(c.out, '{')
+	var few [16]part
+	parts, sorted := few[:0], true
+	for c.next() != '}' || len(parts) > 0 {
+		p := part{from: len(c.out)}
+		if c.next() != '"' || !c.text() {
+			return false
+		}
+		p.name = len(c.out)
+		if !isASCII(c.out[p.from:p.name]) {
+			return false // their order is that of UTF-16, which is left to the slow way
+		}
+		if c.next() != ':' {
+			return false
+		}
+		c.pos++
+		c.out = append(c.out, ':')
+		if !c.value(depth + 1) {
+			return false
+		}
+		p.to = len(c.out)
+		if n := len(parts); n > 0 && bytes.Compare(c.name(parts[n-1]), c.name(p)) >= 0 {
+			sorted = false
+		}
+		parts = append(parts, p)
+		if c.next() == '}' {
+			break
+		}
+		if c.next() != ',' {
+			return false
+		}
+		c.pos++
+		c.out = append(c.out, ',')
+	}
+	c.pos++
+	if !sorted && !c.sort(start, parts) {
+		return false
+	}
+	c.out = append(c.out, '}')
+	return true
+}
+
+// name is a member's name without its quotes.
+func (c *canonicaliser) name(p part) []byte { return c.out[p.from+1 : p.name-1] }
+
+func isASCII(s []byte) bool {
+	for _, b := range s {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// sort puts the members of the object that began at start in order of their names.
+func (c *canonicaliser) sort(start int, parts []part) bool {
+	slices.SortFunc(parts, func(a, b part) int { return bytes.Compare(c.name(a), c.name(b)) })
+	moved := make([]byte, 0, len(c.out)-start)
+	for i, p := range parts {
+		if i > 0 {
+			if bytes.Equal(c.name(parts[i-1]), c.name(p)) {
+				return false
+			}
+			moved = append(moved, ',')
+		}
+		moved = append(moved, c.out[p.from:p.to]...)
+	}
+	c.out = append(append(c.out[:start], '{'), moved...)
+	return true
+}
+
+// appendString writes a JSON string, with invalid UTF-8 replaced: AppendQuote reports that as an error after it has done so.
+func appendString(dst []byte, s string) []byte {
+	out, _ := jsontext.AppendQuote(dst, s)
+	return out
+}
+
+// appendFloat writes a number as JSON: null for those that JSON lacks.
+func appendFloat(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }
 
 // jsonText returns the first of the keys that holds something, as JSON text: structures are written out, texts are taken as they are.
@@ -32,18 +249,4 @@ func (a Attrs) jsonText(keys ...string) string {
 		}
 	}
 	return ""
-}
-
-// appendFloat writes a number as JSON: null for those that JSON lacks.
-func appendFloat(dst []byte, f float64) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(dst, "null"...)
-	}
-	return strconv.AppendFloat(dst, f, 'g', -1, 64)
-}
-
-// appendString writes a JSON string, with invalid UTF-8 replaced: AppendQuote reports that as an error after it has done so.
-func appendString(dst []byte, s string) []byte {
-	out, _ := jsontext.AppendQuote(dst, s)
-	return out
 }

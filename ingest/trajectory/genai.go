@@ -1,7 +1,6 @@
 package trajectory
 
 import (
-	"cmp"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -149,7 +148,9 @@ func genaiContent(a Attrs, f *Facts) {
 	f.OfferedText = a.jsonText("gen_ai.tool.definitions", "gen_ai.request.available_tools")
 	out := a.jsonText("gen_ai.output.messages", "gen_ai.completion")
 	f.Output = asAssistant(ParseMessages(out))
-	f.FinishRaw = cmp.Or(f.FinishRaw, finishInOutput(out))
+	if f.FinishRaw == "" {
+		f.FinishRaw = finishInOutput(out)
+	}
 	if len(f.Output) == 0 {
 		f.Output = splitOutput(a)
 	}

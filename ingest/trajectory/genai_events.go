@@ -65,7 +65,9 @@ func readEvents(s *Span) Facts {
 	}
 	if text := out.text(); text != "" {
 		f.Output = asAssistant(ParseMessages(text))
-		f.FinishRaw = cmp.Or(f.FinishRaw, finishInOutput(text))
+		if f.FinishRaw == "" {
+			f.FinishRaw = finishInOutput(text)
+		}
 	}
 	return f
 }

@@ -172,7 +172,7 @@ func (g *gathered) trace(id string) Trace {
 	for _, v := range g.spans {
 		t.Spans = append(t.Spans, v.span)
 	}
-	slices.SortFunc(t.Spans, compareSpans)
+	slices.SortFunc(t.Spans, func(a, b Span) int { return compareSpans(&a, &b) })
 	at := make(map[string]int, len(t.Spans))
 	for i, s := range t.Spans {
 		at[s.ID] = i
@@ -187,7 +187,7 @@ func (g *gathered) trace(id string) Trace {
 	return t
 }
 
-func compareSpans(a, b Span) int {
+func compareSpans(a, b *Span) int {
 	return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.ID, b.ID))
 }
 

@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"slices"
@@ -131,29 +132,35 @@ func literalWord(s string) bool {
 	return false
 }
 
-// unwrap takes a value out of the wrappers that frameworks put around it.
+// unwrap takes a value out of the wrappers that frameworks put around it. Names are in order in canonical JSON, so that the first tells
+// whether an object can be one.
 func unwrap(v Value, depth int) Value {
-	if len(v.JSON) == 0 || v.JSON[0] != '{' || depth >= maxEncodings {
+	if depth >= maxEncodings || !bytes.HasPrefix(v.JSON, []byte(`{"`)) {
 		return v
 	}
-	if in, ok := unwrapArgs(v); ok {
-		return in
+	name, _, _ := bytes.Cut(v.JSON[2:], []byte(`"`))
+	switch string(name) {
+	case "args":
+		return unwrapArgs(v)
+	case "input_str", "kwargs", "output":
+		return unwrapLangChain(v, depth)
+	case "id":
+		if bytes.Contains(v.JSON, []byte(`"lc":`)) {
+			return unwrapLangChain(v, depth)
+		}
 	}
-	return unwrapLangChain(v, depth)
+	return v
 }
 
 // unwrapArgs reads {"args":[...],"kwargs":{...}}: a decorated function's call.
-func unwrapArgs(v Value) (Value, bool) {
-	if !hasName(v.JSON, "kwargs") || !hasName(v.JSON, "args") {
-		return v, false
-	}
+func unwrapArgs(v Value) Value {
 	var w map[string]jsontext.Value
-	if unmarshal(v.JSON, &w) != nil || len(w) > 3 || (len(w) == 3 && w["sanitize_inputs_outputs"] == nil) {
-		return v, false
+	if unmarshal(v.JSON, &w) != nil || w["kwargs"] == nil || len(w) > 3 || (len(w) == 3 && w["sanitize_inputs_outputs"] == nil) {
+		return v
 	}
 	var list []jsontext.Value
 	if unmarshal(w["args"], &list) != nil {
-		return v, false
+		return v
 	}
 	v.Parsed = ParsedArgs
 	switch kwargs := w["kwargs"]; {
@@ -164,7 +171,7 @@ func unwrapArgs(v Value) (Value, bool) {
 	case len(list) > 0 && len(kwargs) == 2:
 		v.JSON = slices.Clone(w["args"])
 	}
-	return v, true
+	return v
 }
 
 // langChain are the wrappers of LangChain's callbacks and of its serialised messages.
@@ -177,9 +184,6 @@ type langChain struct {
 }
 
 func unwrapLangChain(v Value, depth int) Value {
-	if !hasName(v.JSON, "input_str") && !hasName(v.JSON, "kwargs") {
-		return v
-	}
 	var w langChain
 	if unmarshal(v.JSON, &w) != nil {
 		return v
@@ -198,7 +202,7 @@ func unwrapLangChain(v Value, depth int) Value {
 			return v
 		}
 		inner = string(message.Content)
-	case len(w.Output) > 0 && w.Output[0] == '{' && hasName(w.Output, "lc"):
+	case len(w.Output) > 0 && w.Output[0] == '{' && bytes.Contains(w.Output, []byte(`"lc":`)):
 		inner = string(w.Output)
 	default:
 		return v
@@ -220,11 +224,6 @@ func wrapped(v Value, inner string, depth int) Value {
 	}
 	v.JSON = appendString(nil, inner)
 	return v
-}
-
-// hasName says cheaply whether an object of canonical JSON may have that name: a real look-up follows.
-func hasName(obj jsontext.Value, name string) bool {
-	return strings.Contains(string(obj), `"`+name+`":`)
 }
 
 func unmarshal(data []byte, into any) error {

@@ -68,7 +68,7 @@ func TestValueOf(t *testing.T) {
 }
 
 func FuzzParseValue(f *testing.F) {
-	for _, s := range []string{`{"a":1}`, `"{\"a\":1}"`, `{'a': (1, None)}`, `{"args":[],"kwargs":{"a":1}}`, `{"input_str":"x","inputs":{}}`, `[1,`, "{\xff", `{'a': f(x)}`} {
+	for _, s := range []string{`{"b":1,"a":{"d":[],"c":[1,-2,true]}, "ab" : "x"}`, `{"a":1,"a":2}`, `[-0, 01, 1.50]`, `{"é":1,"a":2}`, `{"a!":1,"a":2}`, `{"a ":1,"a":2,"a#":3}`, `{"a":1}`, `"{\"a\":1}"`, `{'a': (1, None)}`, `{"args":[],"kwargs":{"a":1}}`, `{"input_str":"x","inputs":{}}`, `[1,`, "{\xff", `{'a': f(x)}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -78,6 +78,9 @@ func FuzzParseValue(f *testing.F) {
 		}
 		if v.JSON == nil {
 			return
+		}
+		if quick, slow := canonical(raw), canonicalSlow(raw); string(quick) != string(slow) {
+			t.Fatalf("quick %q, slow %q", quick, slow)
 		}
 		again := canonical(string(v.JSON))
 		if string(again) != string(v.JSON) {

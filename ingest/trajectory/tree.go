@@ -9,14 +9,23 @@ import (
 
 // grow makes the tree of spans: nodes in order, parents first.
 func (b *builder) grow() {
-	spans := append(slices.Clone(b.trace.Spans), b.orphanedLogs()...)
+	spans := make([]*Span, 0, len(b.trace.Spans))
+	for i := range b.trace.Spans {
+		spans = append(spans, &b.trace.Spans[i])
+	}
+	orphans := b.orphanedLogs()
+	for i := range orphans {
+		spans = append(spans, &orphans[i])
+	}
 	slices.SortFunc(spans, compareSpans)
 	byID := make(map[string]*node, len(spans))
 	all := make([]*node, 0, len(spans))
-	for i := range spans {
-		n := &node{span: &spans[i]}
-		if byID[n.span.ID] == nil {
-			byID[n.span.ID] = n
+	store := make([]node, len(spans))
+	for i, s := range spans {
+		n := &store[i]
+		n.span = s
+		if byID[s.ID] == nil {
+			byID[s.ID] = n
 			all = append(all, n)
 		}
 	}
@@ -65,22 +74,19 @@ func cutCycles(all []*node) {
 // place gives every node its time and puts all in order: a parent before its children, otherwise by time. A child from another resource
 // whose clock is off is moved under its parent; within one resource a child never starts before its parent.
 func (b *builder) place(roots []*node) {
-	depth := 0
-	order := map[*node]int{}
 	stack := slices.Clone(roots)
 	slices.Reverse(stack)
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		n.settleTime()
-		order[n] = depth
-		depth++
+		n.order = len(b.nodes)
 		b.nodes = append(b.nodes, n)
 		for _, c := range slices.Backward(n.children) {
 			stack = append(stack, c)
 		}
 	}
-	slices.SortStableFunc(b.nodes, func(x, y *node) int { return cmp.Or(x.start.Compare(y.start), cmp.Compare(order[x], order[y])) })
+	slices.SortStableFunc(b.nodes, func(x, y *node) int { return cmp.Or(x.start.Compare(y.start), cmp.Compare(x.order, y.order)) })
 }
 
 func (n *node) settleTime() {
