@@ -73,18 +73,17 @@ func messageList(raw []byte, depth int) []Message {
 		}
 	}
 	for e := range elements(raw) {
-		if kindOf(e) == '{' {
-			if o := readObject(e); isBarePart(o) {
-				bare = append(bare, partsOfObject(o, depth+1)...)
-				continue
-			} else {
-				flush()
-				out = append(out, messagesOfObject(o, depth+1)...)
-				continue
-			}
+		o := readObject(e)
+		if o != nil && isBarePart(o) {
+			bare = append(bare, partsOfObject(o, depth+1)...)
+			continue
 		}
 		flush()
-		out = append(out, messagesIn(e, depth+1)...)
+		if o != nil {
+			out = append(out, messagesOfObject(o, depth+1)...)
+		} else {
+			out = append(out, messagesIn(e, depth+1)...)
+		}
 	}
 	flush()
 	return out
@@ -190,20 +189,11 @@ func inputOutput(o object, depth int) ([]Message, bool) {
 
 // answerMessages reads response bodies that list alternatives: only the first is what the agent saw.
 func answerMessages(o object, depth int) []Message {
-	list := o.get("choices", "candidates", "generations")
-	for kindOf(list) == '[' {
-		first := firstElement(list)
-		if kindOf(first) != '[' {
-			list = first
-			break
-		}
-		list = first
+	first := firstElement(o.get("choices", "candidates", "generations"))
+	if kindOf(first) == '[' { // LangChain: a list of alternatives for each prompt
+		first = firstElement(first)
 	}
-	c := readObject(list)
-	inner := c.get("message", "delta", "content", "text")
-	if kindOf(inner) == '{' && readObject(inner).get("parts") != nil {
-		return withRole(messagesIn(inner, depth+1), "assistant")
-	}
+	inner := readObject(first).get("message", "delta", "content", "text")
 	return withRole(messagesIn(inner, depth+1), "assistant")
 }
 
@@ -322,65 +312,6 @@ func callList(raw []byte) []Part {
 		}
 	}
 	return out
-}
-
-// foldRole maps every spelling of a role to user, assistant, system or tool; "" when the word says nothing.
-func foldRole(role string) string {
-	switch strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(role), "chunk"), "message") {
-	case "user", "human", "customer":
-		return "user"
-	case "assistant", "ai", "model", "tool-call", "bot":
-		return "assistant"
-	case "system", "developer":
-		return "system"
-	case "tool", "function", "tool-response", "tool_result", "ipython":
-		return "tool"
-	}
-	return ""
-}
-
-// roleOfParts is the role that only such parts can have.
-func roleOfParts(parts []Part) string {
-	calls, results := 0, 0
-	for _, p := range parts {
-		switch p.Kind {
-		case PartToolCall:
-			calls++
-		case PartToolResult:
-			results++
-		}
-	}
-	switch {
-	case calls > 0 && results == 0:
-		return "assistant"
-	case results > 0 && results == len(parts):
-		return "tool"
-	}
-	return ""
-}
-
-// settleRoles corrects roles by what the messages hold: results that came as user, calls that came as tool, and unknown roles by place.
-func settleRoles(ms []Message) []Message {
-	for i := range ms {
-		m := &ms[i]
-		if r := roleOfParts(m.Parts); r != "" && (m.Role == "" || m.Role == "tool" || r == "tool") {
-			m.Role = r
-		}
-		if m.Role == "" && i > 0 {
-			m.Role = roleAfter(ms[i-1].Role)
-		}
-	}
-	return ms
-}
-
-func roleAfter(prev string) string {
-	switch prev {
-	case "user", "tool":
-		return "assistant"
-	case "assistant", "system":
-		return "user"
-	}
-	return ""
 }
 
 // textOf joins the text parts of messages: system instructions, a final answer.
