@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func (b *builder) judgeAnswer(t *ToolCall, a *asked) {
 
 // deniedResult says whether a result is a framework's word that a person or a policy refused the call.
 func deniedResult(v Value) bool {
-	if kindOf(v.JSON) != '{' || !strings.Contains(string(v.JSON), "denied") {
+	if kindOf(v.JSON) != '{' || !bytes.Contains(v.JSON, []byte("denied")) {
 		return false
 	}
 	o := readObject(v.JSON)
