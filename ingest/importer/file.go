@@ -97,7 +97,7 @@ func (c *counter) Read(p []byte) (int, error) {
 }
 
 // guard ends a stream that inflates beyond reason: beyond max, or beyond maxRatio of what was read once past ratioFrom.
-// Telemetry, repetitive as it is, compresses 10 to 100 fold.
+// Telemetry, repetitive as it is, compresses 10 to 40 fold.
 type guard struct {
 	r   io.Reader
 	in  *counter
@@ -106,7 +106,7 @@ type guard struct {
 }
 
 const (
-	maxRatio  = 400
+	maxRatio  = 250
 	ratioFrom = 16 << 20
 )
 
