@@ -35,7 +35,6 @@ var ContextOverflow = add(classify.Rule{
 		Fix:     "Page or shorten tool results, compact the history before the window is full, or start a fresh sub-agent for the long part.",
 		Example: "400 This model's maximum context length is 128000 tokens",
 	},
-	Needs:  []trajectory.Fact{trajectory.FactModelCalls},
 	Params: ContextParams{Warn: 0.85, Match: 0.95, Windows: map[string]int{}},
 	Check:  checkContext,
 })
@@ -87,11 +86,11 @@ func checkContext(in *classify.Input) classify.Result {
 	if len(hits) == 0 {
 		hits = runHits(t)
 	}
-	if len(hits) == 0 {
-		if judged == 0 {
-			return lacks
-		}
-		return classify.NoMatch()
+	if _, none := t.Lacks(trajectory.FactModelCalls); len(hits) == 0 && none {
+		return classify.Blind(trajectory.FactModelCalls, "")
+	}
+	if len(hits) == 0 && judged == 0 {
+		return lacks
 	}
 	return classify.Match(contextFindings(in, hits)...)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/catalog"
@@ -54,7 +55,7 @@ func checkHallucinated(in *classify.Input) classify.Result {
 	for i := range t.ToolCalls {
 		c := &t.ToolCalls[i]
 		offered, seen := offeredTo(t, c)
-		if seen || !lacksOffer(c) {
+		if seen || c.Recalled || !lacksOffer(c) {
 			judged++
 		}
 		if f, ok := hallucination(in, i, offered, seen); ok {
@@ -86,10 +87,13 @@ func offeredTo(t *trajectory.Trajectory, c *trajectory.ToolCall) (set *trajector
 
 func hallucination(in *classify.Input, i int, offered *trajectory.ToolSet, seen bool) (classify.Finding, bool) {
 	c := &in.Trajectory.ToolCalls[i]
-	by := unknownBy(c)
-	absent := seen && c.Requested && !known(in, c, offered)
-	if ran := c.Executed && c.Outcome == trajectory.OutcomeOK && !looksFailed(c); ran && by == "" {
+	absent := seen && c.Requested && c.Name != "" && notOffered(in.Trajectory, c)
+	by := unknownBy(c, absent)
+	if by == "" && ran(c) {
 		return classify.Finding{}, false // it ran, so it exists; the list of offers is not the whole truth
+	}
+	if inner := innerTool(c, by); inner != "" && !absent {
+		return innerFinding(in, i, inner, by), true
 	}
 	if !absent && by == "" || pseudo(c.Name) {
 		return classify.Finding{}, false
@@ -100,19 +104,22 @@ func hallucination(in *classify.Input, i int, offered *trajectory.ToolSet, seen 
 	return hallucinatedFinding(in, i, offered, absent, by), true
 }
 
-func known(in *classify.Input, c *trajectory.ToolCall, offered *trajectory.ToolSet) bool {
-	_, ok := findTool(offered, c.Name)
-	return ok || c.Name == ""
+// ran says that the call was executed and gave no sign of failing. An answer that is recorded and empty is a sign: hand-written loops answer
+// so for tools that they do not have.
+func ran(c *trajectory.ToolCall) bool {
+	empty := c.HasResult && !c.Result.Truncated && strings.TrimSpace(c.Result.Raw) == ""
+	return c.Executed && c.Outcome == trajectory.OutcomeOK && !empty && !looksFailed(c)
 }
 
-// unknownBy returns whose words say that there is no such tool.
-func unknownBy(c *trajectory.ToolCall) string {
+// unknownBy returns whose words say that there is no such tool. In the result of a tool that was offered, or may have been, they count only
+// if the result reads as an error.
+func unknownBy(c *trajectory.ToolCall, absent bool) string {
 	if c.Error != nil {
 		if who := speaker(unknownTool, c.Error.Type+" "+c.Error.Message); who != "" {
 			return who
 		}
 	}
-	if c.HasResult && (failed(c) || looksFailed(c)) {
+	if c.HasResult && (absent || failed(c) || looksFailed(c)) {
 		if who := speaker(unknownTool, c.Result.Raw[:min(len(c.Result.Raw), 400)]); who != "" {
 			return who
 		}
@@ -121,6 +128,37 @@ func unknownBy(c *trajectory.ToolCall) string {
 		return "the framework"
 	}
 	return ""
+}
+
+// namesTool takes the name out of the words about an unknown tool.
+var namesTool = regexp.MustCompile("(?i)(?:unknown tool:? |tool )[\"'`]?([A-Za-z0-9_.-]{2,64})[\"'`]?(?: not found|\\b)")
+
+// innerTool returns the name of a tool that does not exist and that this call, of a tool that runs others, asked for: the words name it and
+// the arguments hold it.
+func innerTool(c *trajectory.ToolCall, by string) string {
+	if by == "" || c.Arguments.JSON == nil {
+		return ""
+	}
+	text := c.Result.Raw
+	if text == "" && c.Error != nil {
+		text = c.Error.Message
+	}
+	m := namesTool.FindStringSubmatch(text[:min(len(text), phraseWindow)])
+	if m == nil || m[1] == c.Name || !strings.Contains(string(c.Arguments.JSON), `"`+m[1]+`"`) {
+		return ""
+	}
+	return m[1]
+}
+
+func innerFinding(in *classify.Input, i int, inner, by string) classify.Finding {
+	c := &in.Trajectory.ToolCalls[i]
+	name, through := classify.SafeName(inner), classify.SafeName(c.Name)
+	f := in.Finding(c.Agent, classify.Name("tool", digitRuns.ReplaceAllString(inner, "#")), classify.Name("through", c.Name))
+	f.Step, f.Confidence = stepOf(in.Trajectory, trajectory.StepTool, i), 0.9
+	f.Title = name + " called through " + through + ", a tool that does not exist"
+	f.Why = fmt.Sprintf("%s was asked to run %s, and %s says that there is no such tool.", through, name, by)
+	f.Evidence = []classify.Evidence{{SpanID: firstOf(c.ResultSpanID, c.SpanID), What: "no such tool " + name + ": the words of " + by}}
+	return f
 }
 
 var digitRuns = regexp.MustCompile(`[0-9]+`)

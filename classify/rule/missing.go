@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
@@ -14,7 +15,8 @@ var MissingToolResult = add(classify.Rule{
 		Title: "a tool call was requested and never answered",
 		Why: "The agent went on, or ended, without the answer that it had asked for: what it says after that rests on nothing. Judged only on whole " +
 			"traces; calls that run at the client or the provider, denied ones, ones that were cut off, ones that the schema or the framework refused, " +
-			"and ones after which the run broke off with an error are left out.",
+			"and ones after which the run broke off with an error are left out. A call " +
+			"of an offered tool that the model wrote into its last answer as text, where no call was made, was not answered either.",
 		Fix:     "Execute every requested call, and answer those that are not executed with an error; do not end the run on a request.",
 		Example: "the model asks for get_order and the run ends",
 	},
@@ -30,6 +32,11 @@ func checkMissing(in *classify.Input) classify.Result {
 		open = open || unclear(&t.ToolCalls[i])
 		if unanswered(in, i) {
 			out = append(out, missingFinding(in, i))
+		}
+	}
+	for i := range t.ModelCalls {
+		if tool, ok := printed(t, i); ok {
+			out = append(out, printedFinding(in, i, tool))
 		}
 	}
 	switch {
@@ -63,7 +70,14 @@ func unanswered(in *classify.Input, i int) bool {
 	if c.Outcome != trajectory.OutcomeMissing || !c.Requested || c.Executed || c.Recalled || c.HasResult || c.Error != nil {
 		return false
 	}
-	return !pseudo(c.Name) && !elsewhere(in, c) && !cutOff(t, c) && !refusedOrUnknown(in, i) && !brokeOff(t, i)
+	return !pseudo(c.Name) && !elsewhere(in, c) && !cutOff(t, c) && !refusedOrUnknown(in, i) && !brokeOff(t, i) && !ranUnpaired(t, c)
+}
+
+// ranUnpaired says that an execution without a request has the same name and arguments: then it is this call's, whatever the order says.
+func ranUnpaired(t *trajectory.Trajectory, c *trajectory.ToolCall) bool {
+	return slices.ContainsFunc(t.ToolCalls, func(o trajectory.ToolCall) bool {
+		return o.Executed && !o.Requested && o.Name == c.Name && string(o.Arguments.JSON) == string(c.Arguments.JSON)
+	})
 }
 
 // elsewhere says that the tool is run where no span shows it: by the provider or by the client.
@@ -107,13 +121,8 @@ func brokeOff(t *trajectory.Trajectory, i int) bool {
 
 // wentOn says that the agent made another model call, or answered, after asking.
 func wentOn(t *trajectory.Trajectory, i int) bool {
-	c := &t.ToolCalls[i]
-	for j := c.Model + 1; j < len(t.ModelCalls); j++ {
-		if t.ModelCalls[j].Agent == c.Agent {
-			return true
-		}
-	}
-	return false
+	m := t.ToolCalls[i].Model
+	return m >= 0 && later(t, m)
 }
 
 func missingFinding(in *classify.Input, i int) classify.Finding {

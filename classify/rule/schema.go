@@ -74,6 +74,9 @@ func judgeArguments(in *classify.Input, i int) ([]wrong, classify.Result) {
 	if c.Recalled && by == "" {
 		return nil, classify.NoMatch() // the trace that made the call is the one to judge it
 	}
+	if pseudo(c.Name) && by == "" {
+		return nil, classify.NoMatch() // what frameworks hand to their own output tools and hand-offs is theirs
+	}
 	vs, sure, lacking := violations(in, c)
 	var out []wrong
 	for _, v := range vs {
@@ -99,7 +102,7 @@ func violations(in *classify.Input, c *trajectory.ToolCall) (vs []classify.Viola
 		return []classify.Violation{{Keyword: "not_json", What: "is not JSON"}}, 1, classify.NoMatch()
 	}
 	if schema == nil {
-		if notOffered(in.Trajectory, c) || pseudo(c.Name) {
+		if notOffered(in.Trajectory, c) {
 			return nil, 0, classify.NoMatch() // no tool of the team's: there is no schema to keep
 		}
 		return nil, 0, classify.Blind(trajectory.FactToolSchemas, "")

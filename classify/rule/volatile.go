@@ -20,9 +20,10 @@ var volatileField = regexp.MustCompile(`(?i)^_*(x[-_])?((request|trace|span|corr
 
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`)
 
-// steady returns the canonical JSON with the volatile fields blanked; inValues also blanks times inside of texts, as suits results.
+// steady returns the canonical JSON with the volatile fields blanked. Of results, inValues, times inside of texts are blanked too; of arguments,
+// empty members are left out.
 func steady(v jsontext.Value, inValues bool) string {
-	if !hasVolatileKey(v) && !(inValues && clock.Match(v)) {
+	if !hasVolatileKey(v) && !(inValues && clock.Match(v)) && (inValues || !hasEmpty(v)) {
 		return string(v)
 	}
 	var doc any
@@ -68,6 +69,10 @@ func blank(doc any, inValues bool) any {
 	switch d := doc.(type) {
 	case map[string]any:
 		for k, v := range d {
+			if !inValues && empty(v) {
+				delete(d, k)
+				continue
+			}
 			if volatileField.MatchString(k) && !isStructure(v) {
 				d[k] = "#"
 				continue
@@ -84,6 +89,30 @@ func blank(doc any, inValues bool) any {
 		}
 	}
 	return doc
+}
+
+// empty values say no more than leaving them out: models that call a tool without arguments vary them at random.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func hasEmpty(v []byte) bool {
+	for _, e := range []string{`:""`, `:{}`, `:[]`, `:null`} {
+		if bytes.Contains(v, []byte(e)) {
+			return true
+		}
+	}
+	return false
 }
 
 func isStructure(v any) bool {

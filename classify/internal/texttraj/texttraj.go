@@ -5,13 +5,13 @@
 //	tools NAME                      a tool set, to be offered by name
 //	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
 //	user Where is my order?
-//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [in=10] [out=5] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"]
+//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [in=10] [out=5] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"]
 //	call c1 get_order {"id":1}      requested by the model call above it, executed, without a result unless said below
 //	  ok {"status":"sent"}          result and outcome: ok, error or denied, then the result
 //	  error {"error":"no such id"}
 //	  fails some message            the span's error, which is no result
 //	  missing | unknown | timeout   outcome without a result
-//	  noargs | cut | unrequested | unexecuted | agent=NAME | again (same model turn, already the default)
+//	  noargs | cut | unrequested | unexecuted | recalled
 //	handoff a b
 //	reply It was sent.
 //	feedback NAME LABEL
@@ -166,6 +166,8 @@ func (r *reader) modelCall(rest string) error {
 			m.FinishReason, m.FinishRaw = trajectory.FinishReason(v), v
 		case "raw":
 			m.FinishRaw = v
+		case "text":
+			m.Text = v
 		case "error":
 			m.Error = &trajectory.Error{Message: v}
 		default:
@@ -222,6 +224,8 @@ func (r *reader) more(word, rest string) error {
 		c.Arguments = trajectory.Value{Raw: c.Arguments.Raw, Parsed: trajectory.ParsedBroken, Truncated: true}
 	case "unrequested":
 		c.Requested, c.Model, c.RequestSpanID = false, -1, ""
+	case "recalled":
+		c.Requested, c.Executed, c.Recalled, c.Model = true, false, true, -1
 	case "unexecuted":
 		c.Executed = false
 	default:
