@@ -38,8 +38,9 @@ func found(step int, s Severity) func(*Input) Result {
 
 func never(*Input) Result { return NoMatch() }
 
-func whole_(reply string) *trajectory.Trajectory {
-	return &trajectory.Trajectory{TraceID: "t", Service: "shop", Reply: &reply, Complete: trajectory.Completeness{HasRoot: true}}
+func wholeTrace(reply string) *trajectory.Trajectory {
+	return &trajectory.Trajectory{TraceID: "t", Service: "shop", Reply: &reply, Complete: trajectory.Completeness{HasRoot: true},
+		ModelCalls: []trajectory.ModelCall{{SpanID: "m1"}}}
 }
 
 func mustNew(t *testing.T, rules []Rule, o Options) *Engine {
@@ -79,7 +80,7 @@ func TestParams(t *testing.T) {
 		return Match(in.Finding(""))
 	})
 	e := mustNew(t, []Rule{r}, Options{Params: map[string]map[string]any{"loop": {"warn": uint64(4)}}})
-	f := e.Classify(whole_("x"), nil).Findings[0]
+	f := e.Classify(wholeTrace("x"), nil).Findings[0]
 	if f.Params["warn"] != 4.0 || f.Params["ratio"] != 0.5 {
 		t.Errorf("effective parameters = %v", f.Params)
 	}
@@ -88,12 +89,12 @@ func TestParams(t *testing.T) {
 func TestSeverityOverride(t *testing.T) {
 	rules := []Rule{ruleOf("loop", Loop, Blocking, found(1, "")), ruleOf("late", LatencySpike, Warning, found(2, ""))}
 	e := mustNew(t, rules, Options{Severity: map[Label]Severity{Loop: Info, LatencySpike: Blocking}})
-	r := e.Classify(whole_("x"), nil)
+	r := e.Classify(wholeTrace("x"), nil)
 	if r.Findings[0].Severity != Info || r.Findings[1].Severity != Blocking || *r.Primary != LatencySpike {
 		t.Errorf("findings %+v, primary %v", r.Findings, *r.Primary)
 	}
 	e = mustNew(t, []Rule{ruleOf("loop", Loop, Info, found(1, Blocking))}, Options{})
-	if r := e.Classify(whole_("x"), nil); r.Findings[0].Severity != Info || r.Verdict != Passing {
+	if r := e.Classify(wholeTrace("x"), nil); r.Findings[0].Severity != Info || r.Verdict != Passing {
 		t.Errorf("a rule said more than it may: %+v", r.Findings)
 	}
 }
@@ -103,7 +104,7 @@ func TestPanicIsInapplicable(t *testing.T) {
 		ruleOf("bad", Loop, Blocking, func(*Input) Result { panic("oh") }),
 		ruleOf("good", HallucinatedTool, Blocking, found(0, "")),
 	}, Options{})
-	r := e.Classify(whole_("x"), nil)
+	r := e.Classify(wholeTrace("x"), nil)
 	if len(r.Findings) != 1 || len(r.Inapplicable) != 1 || r.Inapplicable[0].Missing != FactRule || e.Broken() != 1 {
 		t.Errorf("report %+v, broken %d", r, e.Broken())
 	}
@@ -112,7 +113,7 @@ func TestPanicIsInapplicable(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	r := ruleOf("loop", Loop, Blocking, found(0, ""))
 	r.Needs = []trajectory.Fact{trajectory.FactToolCalls}
-	tr := whole_("x")
+	tr := wholeTrace("x")
 	tr.Gaps = []trajectory.Gap{{Fact: trajectory.FactToolCalls, Remedy: "turn it on"}}
 	got := mustNew(t, []Rule{r}, Options{}).Classify(tr, nil)
 	if len(got.Findings) != 0 || got.Inapplicable[0] != (Inapplicable{"loop@1", trajectory.FactToolCalls, "turn it on"}) {
@@ -127,13 +128,18 @@ func TestVerdict(t *testing.T) {
 		sev    Severity
 		want   Verdict
 	}{
-		"healthy":              {want: Passing},
-		"blocking":             {sev: Blocking, want: Failing},
-		"warning":              {sev: Warning, want: Failing},
-		"info":                 {sev: Info, want: Passing},
-		"root error":           {change: func(t *trajectory.Trajectory) { t.RootError = &trajectory.Error{} }, want: Unclassified},
-		"root error, found":    {change: func(t *trajectory.Trajectory) { t.RootError = &trajectory.Error{} }, sev: Blocking, want: Failing},
-		"no reply":             {change: func(t *trajectory.Trajectory) { t.Reply = nil }, want: Unclassified},
+		"healthy":           {want: Passing},
+		"blocking":          {sev: Blocking, want: Failing},
+		"warning":           {sev: Warning, want: Failing},
+		"info":              {sev: Info, want: Passing},
+		"root error":        {change: func(t *trajectory.Trajectory) { t.RootError = &trajectory.Error{} }, want: Unclassified},
+		"root error, found": {change: func(t *trajectory.Trajectory) { t.RootError = &trajectory.Error{} }, sev: Blocking, want: Failing},
+		"no reply":          {change: func(t *trajectory.Trajectory) { t.Reply = nil }, want: Unclassified},
+		"no model call":     {change: func(t *trajectory.Trajectory) { t.Reply = nil; t.ModelCalls = nil }, want: Passing},
+		"goes on elsewhere": {change: func(t *trajectory.Trajectory) {
+			t.Reply = nil
+			t.ToolCalls = []trajectory.ToolCall{{Requested: true, Outcome: trajectory.OutcomeUnknown}}
+		}, want: Passing},
 		"empty reply":          {change: func(t *trajectory.Trajectory) { t.Reply = new(" ") }, want: Unclassified},
 		"replies not recorded": {change: func(t *trajectory.Trajectory) { t.Reply = nil; t.Gaps = []trajectory.Gap{{Fact: trajectory.FactReply}} }, want: Passing},
 		"no root":              {change: func(t *trajectory.Trajectory) { t.Reply = nil; t.Complete.HasRoot = false }, want: Incomplete},
@@ -147,7 +153,7 @@ func TestVerdict(t *testing.T) {
 		}, want: Unclassified},
 	}
 	for name, c := range cases {
-		tr := whole_("fine")
+		tr := wholeTrace("fine")
 		if c.change != nil {
 			c.change(tr)
 		}
@@ -182,7 +188,7 @@ func TestPrimary(t *testing.T) {
 		{"blocking before warning", []Rule{ruleOf("a", ContextOverflow, Warning, found(1, "")), ruleOf("b", CostSpike, Blocking, found(-1, ""))}, CostSpike},
 	}
 	for _, c := range cases {
-		if got := mustNew(t, c.rules, Options{}).Classify(whole_("x"), nil).Primary; got == nil || *got != c.want {
+		if got := mustNew(t, c.rules, Options{}).Classify(wholeTrace("x"), nil).Primary; got == nil || *got != c.want {
 			t.Errorf("%s: primary %v, want %s", c.name, got, c.want)
 		}
 	}
@@ -190,7 +196,7 @@ func TestPrimary(t *testing.T) {
 
 // Every key of the contract is there, whatever is missing in the data.
 func TestLineHasEveryKey(t *testing.T) {
-	for _, tr := range []*trajectory.Trajectory{{}, whole_("x")} {
+	for _, tr := range []*trajectory.Trajectory{{}, wholeTrace("x")} {
 		b, err := json.Marshal(NewLine(tr, Report{}))
 		if err != nil {
 			t.Fatal(err)

@@ -81,9 +81,35 @@ func costFinding(in *classify.Input, run baseline.Run, got float64, st baseline.
 	if got < 2*st.Median {
 		f.Confidence = 0.8
 	}
+	f.Step = crossing(in.Trajectory, classify.ParamsOf[CostParams](in).Factor*st.Median)
 	f.Params = withBaseline(f.Params, in.Baseline.Digest())
 	f.Evidence = dearest(in.Trajectory)
 	return f
+}
+
+// crossing is the step of the model call with which the run's fresh tokens exceeded the limit: there the money was gone.
+func crossing(t *trajectory.Trajectory, limit float64) int {
+	sum := 0.0
+	for i := range t.ModelCalls {
+		sum += float64(fresh(&t.ModelCalls[i]))
+		if sum > limit {
+			return stepOf(t, trajectory.StepModel, i)
+		}
+	}
+	return -1
+}
+
+// fresh counts a call's tokens without cache reads, 0 when they are not told.
+func fresh(m *trajectory.ModelCall) int64 {
+	u := m.Usage
+	if u.Input == nil || u.Output == nil {
+		return 0
+	}
+	n := *u.Input + *u.Output
+	if u.CacheRead != nil {
+		n -= min(*u.CacheRead, *u.Input)
+	}
+	return n
 }
 
 func ratio(got, median float64) string {
@@ -109,13 +135,9 @@ func dearest(t *trajectory.Trajectory) []classify.Evidence {
 		tokens int64
 	}
 	var uses []use
-	for _, m := range t.ModelCalls {
-		if m.Usage.Input != nil && m.Usage.Output != nil {
-			n := *m.Usage.Input + *m.Usage.Output
-			if m.Usage.CacheRead != nil {
-				n -= min(*m.Usage.CacheRead, *m.Usage.Input)
-			}
-			uses = append(uses, use{m.SpanID, n})
+	for i := range t.ModelCalls {
+		if n := fresh(&t.ModelCalls[i]); n > 0 {
+			uses = append(uses, use{t.ModelCalls[i].SpanID, n})
 		}
 	}
 	slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(b.tokens, a.tokens) })
