@@ -125,6 +125,10 @@ func (b *builder) outcomes() {
 		if def, ok := m.Offered.Tool(t.Name); ok && def.Builtin {
 			continue
 		}
+		if outputTool(t.Name) {
+			t.Outcome = OutcomeOK // its arguments are the answer: nothing is executed
+			continue
+		}
 		c := b.calls[t.Model]
 		if e := b.refusal(c, t.Name); e != nil {
 			t.Outcome, t.Error = OutcomeError, e
@@ -142,6 +146,9 @@ func (b *builder) outcomes() {
 		}
 	}
 }
+
+// outputTool says whether a tool is a framework's way to end the run with a typed answer.
+func outputTool(name string) bool { return name == "final_answer" || name == "final_result" }
 
 // refusal is the error with which a framework ended the run because of this very request: it names a tool that does not exist, or its
 // arguments do not fit.

@@ -30,7 +30,11 @@ func (b *builder) grow() {
 		}
 	}
 	for _, n := range all {
-		if p := byID[n.span.ParentID]; p != nil && p != n {
+		p := byID[n.span.ParentID]
+		if p == nil && isPending(n.span) {
+			p = byID[n.span.Attrs.Text("logfire.pending_parent_id")]
+		}
+		if p != nil && p != n {
 			n.parent = p
 		}
 	}
@@ -150,24 +154,21 @@ func (b *builder) orphanedLogs() []Span {
 // missingParent marks a span of which only records came: it is no root.
 const missingParent = "?"
 
-// dropPending takes out the start markers of Logfire whose real span came; a marker alone stands for a span that never ended.
+// dropPending takes out the start markers of Logfire whose real span came: it is the marker's parent. A marker alone stands for a span that
+// never ended.
 func (b *builder) dropPending() {
-	real := map[string]bool{}
 	for _, n := range b.nodes {
-		if n.span.Attrs.Text("logfire.span_type") != "pending_span" {
-			real[n.span.ID] = true
-		}
-	}
-	for _, n := range b.nodes {
-		if n.span.Attrs.Text("logfire.span_type") != "pending_span" {
+		if !isPending(n.span) {
 			continue
 		}
 		n.end = time.Time{}
-		if real[n.span.ParentID] {
+		if n.parent != nil && n.parent.span.ID == n.span.ParentID {
 			n.facts.Role = RoleInner
 		}
 	}
 }
+
+func isPending(s *Span) bool { return s.Attrs.Text("logfire.span_type") == "pending_span" }
 
 // nameAgents gives every node its agent: the nearest agent span around it, and the name that it or that span states.
 func (b *builder) nameAgents() {
