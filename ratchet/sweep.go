@@ -79,6 +79,31 @@ func (a *Absorber) Batches(ctx context.Context) ([]Batch, error) {
 	return out, nil
 }
 
+// Groups reads all groups.
+func (a *Absorber) Groups(ctx context.Context) ([]Group, error) {
+	var out []Group
+	for e, err := range a.q.Groups.All(ctx) {
+		if err != nil {
+			return out, fmt.Errorf("groups: %w", err)
+		}
+		var g Group
+		if err := json.Unmarshal(e.Value, &g); err != nil {
+			return out, fmt.Errorf("group %.12s: %w", e.Key, err)
+		}
+		out = append(out, g)
+	}
+	return out, nil
+}
+
+// Plan shows what a frozen batch writes, without looking at the remote.
+func (a *Absorber) Plan(ctx context.Context, b *Batch) (ghpr.Plan, error) {
+	in, err := a.whole(ctx, b)
+	if err != nil {
+		return ghpr.Plan{}, err
+	}
+	return ghpr.PlanOf(in), nil
+}
+
 // absorb makes the group's case, if it is due, and lets it join a batch.
 func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string) error {
 	g, err := a.Group(ctx, fp)

@@ -32,16 +32,16 @@ func NewWorker(lg *slog.Logger, q *queue.Queue, engine *classify.Engine, baselin
 // ErrNotAgent says that a trace holds nothing of an agent: no model call, no tool call, no agent span.
 var ErrNotAgent = errors.New("not an agent's trace")
 
-// Judge classifies one revision of a trace and publishes the verdict. previous is what it returned for the trace's last revision, nil at first;
+// Judge classifies one revision of a trace and publishes the verdict. previous is what it returned for the trace's last revision, empty at first;
 // the result is to be kept for the next. Judging the same revision again publishes nothing new.
 func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string, previous []byte, seen time.Time) (note []byte, err error) {
 	tr := trajectory.Build(t)
-	if !tr.IsAgent() && previous == nil {
+	if !tr.IsAgent() && len(previous) == 0 {
 		return nil, ErrNotAgent
 	}
 	report := w.engine.Classify(tr, w.baselines())
 	v := Verdict{TraceID: t.ID, Revision: revision, SessionID: tr.SessionID, Service: tr.Service, Verdict: report.Verdict, Findings: []Found{}, Seen: seen.UTC()}
-	if previous != nil {
+	if len(previous) > 0 {
 		v.Replaces = new(Previous)
 		if err := json.Unmarshal(previous, v.Replaces); err != nil {
 			return nil, fmt.Errorf("note of trace %s: %w", t.ID, err)

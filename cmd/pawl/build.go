@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pawl-dev/pawl/classify/catalog"
@@ -46,20 +45,6 @@ func executionOf(e config.Execution) map[string]any {
 		return nil
 	}
 	return out
-}
-
-// ruleParams gives the rules their parameters under the names that they go by in pawl.yaml.
-func ruleParams(r config.Rules) (map[string]map[string]any, error) {
-	b, err := json.Marshal(map[string]any{
-		"loop":             map[string]int{"warn": r.Loop.Warn, "match": r.Loop.Match, "poll": r.Loop.Poll, "max_period": r.Loop.MaxPeriod},
-		"cost_spike":       map[string]any{"factor": r.CostSpike.Factor, "min_runs": r.CostSpike.MinRuns},
-		"context_overflow": map[string]float64{"warn": r.ContextOverflow.Warn, "match": r.ContextOverflow.Match},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("rule parameters: %w", err)
-	}
-	var out map[string]map[string]any
-	return out, json.Unmarshal(b, &out)
 }
 
 // makerOf builds what makes cases.

@@ -122,15 +122,11 @@ func (a *app) engineOf(cfg config.Config) (*classify.Engine, error) {
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
-	params, err := ruleParams(cfg.Rules)
-	if err != nil {
-		return nil, err
-	}
 	severity := map[classify.Label]classify.Severity{}
 	for l, s := range cfg.Severity {
 		severity[classify.Label(l)] = classify.Severity(s)
 	}
-	engine, err := classify.New(a.log, rule.All(), classify.Options{Params: params, Severity: severity, Catalog: cat})
+	engine, err := classify.New(a.log, rule.All(), classify.Options{Params: cfg.Rules.Overrides(), Severity: severity, Catalog: cat})
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/pawl-dev/pawl/classify/triage"
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/assemble"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet"
+)
+
+func (s *server) openHTTP(context.Context) error {
+	addr := s.cfg.Listen.HTTP
+	if addr == "" {
+		return nil
+	}
+	if !addr.Loopback() && len(s.cfg.Auth.Tokens) == 0 {
+		return usageError(fmt.Errorf("listen.http %s is reachable from other machines and auth.tokens is empty", addr), "auth.tokens in pawl.yaml, or listen on 127.0.0.1")
+	}
+	at, err := net.Listen("tcp", string(addr))
+	if err != nil {
+		return usageError(fmt.Errorf("listen.http: %w", err), "another port under listen in pawl.yaml; port 0 takes any free one")
+	}
+	s.httpAt = at
+	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	s.onClose("http", func(ctx context.Context) error {
+		_ = at.Close() // closed already where it was served
+		return s.http.Shutdown(ctx)
+	})
+	return nil
+}
+
+func (s *server) serveHTTP() error {
+	if err := s.http.Serve(s.httpAt); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("http: %w", err)
+	}
+	return nil
+}
+
+func (s *server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{}))
+	var tokens []string
+	for _, t := range s.cfg.Auth.Tokens {
+		tokens = append(tokens, t.Token.Reveal())
+	}
+	mux.Handle("/", triage.New(s.lg, s.source(), triage.Options{Tokens: tokens}))
+	return mux
+}
+
+// readyz says whether a sender or a person would be served now.
+func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if !s.ready.Load() {
+		http.Error(w, "starting or stopping", http.StatusServiceUnavailable)
+		return
+	}
+	if _, err := s.q.Info(ctx, 0); err != nil {
+		http.Error(w, "the stream does not answer", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+func (s *server) source() triage.Source {
+	return triage.Source{
+		Groups:  s.absorber.Groups,
+		Batches: s.absorber.Batches,
+		Plan: func(ctx context.Context, b ratchet.Batch) (ghpr.Plan, error) {
+			return s.absorber.Plan(ctx, &b)
+		},
+		Trace: func(ctx context.Context, id string) (trajectory.Trace, error) {
+			t, err := s.trace(ctx, id)
+			if errors.Is(err, assemble.ErrNotFound) {
+				return t, triage.ErrNotFound
+			}
+			return t, err
+		},
+		Judge: s.report,
+		Status: func(g *ratchet.Group, batches map[string]*ratchet.Batch) string {
+			return s.policy.Status(g, s.targets, batches)
+		},
+	}
+}

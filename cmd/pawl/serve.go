@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func serveCommand(a *app) *cobra.Command {
+	var names []string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "receive traces, classify them and propose cases, until stopped",
+		Long: "Receives OTLP over gRPC and HTTP, keeps it in a durable queue, assembles whole traces, classifies them, groups the failures and\n" +
+			"proposes a regression case for each by pull request (ghpr.mode: preview shows what it would write and sends nothing).\n\n" +
+			"Everything lies in data_dir. Ctrl-C stops cleanly; after a kill it goes on where it was: what was acknowledged is not lost.",
+		Example: "  pawl serve\n  pawl serve -c pawl.yaml\n  pawl serve --role receive   # needs nats.url: the other roles run elsewhere",
+	}
+	cmd.Flags().StringSliceVar(&names, "role", nil, "play only these `ROLES`: receive, work, absorb (default all)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		roles, err := rolesOf(names)
+		if err != nil {
+			return err
+		}
+		cfg, err := a.loadConfig()
+		if err != nil {
+			return err
+		}
+		s, err := a.newServer(cmd.Context(), cfg, roles, servicePace)
+		if err != nil {
+			return err
+		}
+		if err := a.printListening(s); err != nil {
+			return errors.Join(err, s.close())
+		}
+		return errors.Join(s.run(cmd.Context()), s.close())
+	}
+	return cmd
+}
+
+func rolesOf(names []string) ([]role, error) {
+	if len(names) == 0 {
+		return allRoles, nil
+	}
+	var out []role
+	for _, n := range names {
+		if !slices.Contains(allRoles, role(n)) {
+			return nil, usageError(fmt.Errorf("unknown role %q", n), "--role receive, work or absorb")
+		}
+		out = append(out, role(n))
+	}
+	return out, nil
+}
+
+// printListening says where the service is to be found; with --json as one object.
+func (a *app) printListening(s *server) error {
+	at := s.addresses()
+	if a.json {
+		return a.printJSON(at)
+	}
+	var b strings.Builder
+	if at.GRPC != "" {
+		fmt.Fprintf(&b, "OTLP gRPC   %s\n", at.GRPC)
+	}
+	if at.HTTP != "" {
+		fmt.Fprintf(&b, "OTLP HTTP   http://%s/v1/traces\n", at.HTTP)
+	}
+	if at.UI != "" {
+		fmt.Fprintf(&b, "pawl        http://%s/\n", at.UI)
+	}
+	fmt.Fprintf(&b, "data        %s\n", s.cfg.DataDir)
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+// addresses are where the listeners are bound, host:port; "" for one that is off.
+type addresses struct {
+	GRPC string `json:"otlp_grpc"`
+	HTTP string `json:"otlp_http"`
+	UI   string `json:"http"`
+}
+
+func (s *server) addresses() (at addresses) {
+	if s.receiver != nil {
+		at.GRPC, at.HTTP = s.receiver.Addr()
+	}
+	if s.httpAt != nil {
+		at.UI = s.httpAt.Addr().String()
+	}
+	return at
+}

@@ -1,0 +1,337 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/assemble"
+	"github.com/pawl-dev/pawl/ingest/otlp"
+	"github.com/pawl-dev/pawl/ingest/queue"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet"
+)
+
+// role is a part of the service that a process may play alone, when the streams live on a cluster.
+type role string
+
+const (
+	roleReceive role = "receive"
+	roleWork    role = "work"
+	roleAbsorb  role = "absorb"
+)
+
+var allRoles = []role{roleReceive, roleWork, roleAbsorb}
+
+// pace is how often the loops look; the demo is quicker than a service needs to be.
+type pace struct {
+	baselines time.Duration // a fresh snapshot for the workers
+	sweep     time.Duration // of groups and batches
+	observe   time.Duration // of open pull requests
+	writes    time.Duration // between two writes to GitHub; negative: none, for a loopback host
+}
+
+var servicePace = pace{baselines: 10 * time.Second, sweep: 5 * time.Second, observe: 5 * time.Minute}
+
+// server is the running service: everything that serve and demo wire together.
+type server struct {
+	lg    *slog.Logger
+	cfg   config.Config
+	roles []role
+	reg   *prometheus.Registry
+
+	q        *queue.Queue
+	receiver *otlp.Receiver
+	maker    *ratchet.Maker
+	bases    *ratchet.Baselines
+	worker   *ratchet.Worker
+	absorber *ratchet.Absorber
+	pr       *ghpr.Reconciler
+	policy   ratchet.Policy
+	targets  []ratchet.Target
+	stores   []*assemble.Store
+	httpAt   net.Listener
+	http     *http.Server
+	pace     pace
+
+	ready   atomic.Bool
+	closers []closer // undone in reverse
+}
+
+type closer struct {
+	what string
+	stop func(context.Context) error
+}
+
+// newServer opens and binds everything, in the order of the data path, and closes what it opened when something fails.
+func (a *app) newServer(ctx context.Context, cfg config.Config, roles []role, p pace) (_ *server, err error) {
+	s := &server{lg: a.log, cfg: cfg, roles: roles, pace: p, reg: prometheus.NewRegistry(), policy: policyOf(cfg)}
+	s.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	if s.maker, err = a.makerOf(cfg); err != nil {
+		return nil, err
+	}
+	for _, open := range []func(context.Context) error{s.openQueue, s.openReceiver, s.openWork, s.openAbsorb, s.openHTTP} {
+		if err := open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *server) plays(r role) bool { return slices.Contains(s.roles, r) }
+
+func (s *server) onClose(what string, stop func(context.Context) error) {
+	s.closers = append(s.closers, closer{what, stop})
+}
+
+func (s *server) openQueue(ctx context.Context) (err error) {
+	o := queue.Options{Partitions: s.cfg.Queue.Partitions, MaxBytes: int64(s.cfg.Queue.MaxBytes), Registerer: s.reg}
+	if s.cfg.NATS.URL != "" {
+		o.URL, o.Access = s.cfg.NATS.URL, accessOf(s.cfg.NATS.Credentials, s.cfg.NATS.TLS)
+	} else {
+		if len(s.roles) < len(allRoles) {
+			return usageError(errors.New("a process with some of the roles needs streams that it shares with the others"), "nats.url in pawl.yaml, or serve without --role")
+		}
+		o.Dir = filepath.Join(s.cfg.DataDir, "stream")
+	}
+	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
+		return usageError(fmt.Errorf("data_dir: %w", err), "a data_dir in pawl.yaml that this user may write to")
+	}
+	if s.q, err = queue.Open(ctx, s.lg, o); err != nil {
+		return usageError(err, "")
+	}
+	s.onClose("streams", func(context.Context) error { return s.q.Close() })
+	return nil
+}
+
+func accessOf(credentials string, t config.ClientTLS) queue.Access {
+	return queue.Access{Credentials: credentials, CA: t.CA, Cert: t.Cert, Key: t.Key}
+}
+
+func (s *server) openWork(ctx context.Context) (err error) {
+	if !s.plays(roleWork) {
+		return nil
+	}
+	if s.bases, err = ratchet.NewBaselines(ctx, s.lg, s.q); err != nil {
+		return err
+	}
+	s.worker = ratchet.NewWorker(s.lg, s.q, s.maker.Engine, s.bases.Current)
+	for p := range s.q.Partitions() {
+		store, err := assemble.Open(s.lg, filepath.Join(s.cfg.DataDir, "traces", fmt.Sprintf("p%d", p)), s.assembleOptions(p))
+		if err != nil {
+			return err
+		}
+		s.stores = append(s.stores, store)
+		s.onClose(fmt.Sprintf("traces of partition %d", p), func(context.Context) error { return store.Close() })
+	}
+	return nil
+}
+
+func (s *server) assembleOptions(partition int) assemble.Options {
+	c := s.cfg.Assemble
+	return assemble.Options{
+		RootGrace: time.Duration(c.RootGrace), IdleTimeout: time.Duration(c.IdleTimeout), MaxAge: time.Duration(c.MaxAge),
+		MaxBytes: int64(c.MaxBytes), MaxSpans: c.MaxSpans, Retention: time.Duration(c.Retention),
+		Done: s.judge, Quarantine: s.q.Quarantine, Registerer: s.reg, Partition: partition,
+	}
+}
+
+// judge takes a whole trace from the assembler to the worker.
+func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revision) ([]byte, error) {
+	note, err := s.worker.Judge(ctx, t, r.Digest, r.Previous, r.Seen)
+	if errors.Is(err, ratchet.ErrNotAgent) {
+		return nil, assemble.ErrNotAgent
+	}
+	return note, err
+}
+
+func (s *server) openAbsorb(ctx context.Context) (err error) {
+	g := s.cfg.GHPR
+	o := ghpr.Options{Mode: ghpr.Mode(g.Mode), BaseURL: g.BaseURL, Token: g.Token.Reveal(), Pace: s.pace.writes,
+		Limits: ghpr.Limits{Open: g.Limits.Open, PerHour: g.Limits.PerHour, PerDay: g.Limits.PerDay}}
+	if g.App != nil {
+		key, err := os.ReadFile(g.App.KeyFile)
+		if err != nil {
+			return usageError(fmt.Errorf("ghpr.app.key_file: %w", err), "")
+		}
+		o.App = ghpr.App{ID: g.App.ID, InstallationID: g.App.Installation, PrivateKey: key}
+	}
+	if s.pr, err = ghpr.New(s.lg, o); err != nil {
+		return usageError(err, "ghpr in pawl.yaml")
+	}
+	for _, t := range s.cfg.Targets {
+		s.targets = append(s.targets, ratchet.Target{Service: string(t.Service), Repo: t.Repo, Base: t.Base, Set: t.Set})
+	}
+	s.absorber = ratchet.NewAbsorber(s.lg, s.q, s.maker, s.pr, ratchet.Options{
+		Policy: s.policy, Targets: s.targets, Hold: time.Duration(g.Limits.Hold), CasesPerPR: g.Limits.CasesPerPR,
+		Propose: s.cfg.Absorb.Mode != config.ModeOff && g.Mode != config.ModeOff, Mode: s.prMode(), Sweep: s.pace.sweep, Observe: s.pace.observe,
+	})
+	return nil
+}
+
+// prMode is the more careful one of the two switches.
+func (s *server) prMode() ghpr.Mode {
+	if s.cfg.Absorb.Mode == config.ModeOpen && s.cfg.GHPR.Mode == config.ModeOpen {
+		return ghpr.ModeOpen
+	}
+	return ghpr.ModePreview
+}
+
+// run plays the roles until ctx ends or one of them fails.
+func (s *server) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	if s.plays(roleWork) {
+		g.Go(func() error { return s.bases.Run(ctx, s.pace.baselines) })
+		for p, store := range s.stores {
+			g.Go(func() error {
+				return s.alone(ctx, fmt.Sprintf("work-%d", p), func(ctx context.Context) error { return store.Run(ctx, s.q, p) })
+			})
+		}
+	}
+	if s.plays(roleAbsorb) {
+		g.Go(func() error { return s.alone(ctx, "absorb", s.absorber.Run) })
+	}
+	if s.receiver != nil {
+		s.receiver.Start()
+		s.runSources(ctx, g)
+	}
+	if s.http != nil {
+		g.Go(s.serveHTTP)
+	}
+	g.Go(func() error {
+		s.ready.Store(true)
+		<-ctx.Done()
+		s.ready.Store(false)
+		return s.stopServing()
+	})
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+const leaseTime = 15 * time.Second
+
+// alone runs f while this process holds the lease. The lease is politeness: two at once would do no harm, only the work twice. The embedded streams are
+// this process's own, so it asks nobody.
+func (s *server) alone(ctx context.Context, name string, f func(context.Context) error) error {
+	if s.cfg.NATS.URL == "" {
+		return f(ctx)
+	}
+	for ctx.Err() == nil {
+		l, err := s.q.Lease(ctx, name, owner(), leaseTime)
+		if err == nil {
+			err = whileHeld(ctx, l, f)
+		}
+		if err != nil && !isHeld(err) && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(leaseTime / 3):
+		}
+	}
+	return nil
+}
+
+func isHeld(err error) bool {
+	_, held := errors.AsType[*queue.HeldError](err)
+	return held || errors.Is(err, queue.ErrLeaseLost)
+}
+
+func whileHeld(ctx context.Context, l *queue.Lease, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		tick := time.NewTicker(leaseTime / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if err := l.Renew(ctx); errors.Is(err, queue.ErrLeaseLost) {
+					cancel(err)
+				}
+			}
+		}
+	}()
+	err := f(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, queue.ErrLeaseLost) {
+		return cause
+	}
+	return errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+}
+
+func owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// stopTimeout bounds how long requests under way may take when the service stops.
+const stopTimeout = 10 * time.Second
+
+// stopServing takes no new requests and lets those under way finish.
+func (s *server) stopServing() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	var errs []error
+	if s.receiver != nil {
+		errs = append(errs, s.receiver.Stop(ctx))
+	}
+	if s.http != nil {
+		errs = append(errs, s.http.Shutdown(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// close undoes what newServer did, in reverse.
+func (s *server) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	var errs []error
+	for _, c := range slices.Backward(s.closers) {
+		if err := c.stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", c.what, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// trace finds a kept trace in the stores of this process.
+func (s *server) trace(ctx context.Context, id string) (trajectory.Trace, error) {
+	for _, st := range s.stores {
+		t, err := st.Get(ctx, id)
+		if !errors.Is(err, assemble.ErrNotFound) {
+			return t, err
+		}
+	}
+	return trajectory.Trace{}, assemble.ErrNotFound
+}
+
+func (s *server) report(t *trajectory.Trajectory) classify.Report {
+	return s.maker.Engine.Classify(t, s.bases.Current())
+}
