@@ -110,7 +110,8 @@ func (v version) bytes() []byte {
 	return out
 }
 
-// AddLogs takes the log records of one request. Records without a trace id are left out.
+// AddLogs takes the log records of one request. Records without a trace id are left out. Of records that carry one time the order in the
+// request is their order, so a store in between must keep it.
 func (in *Intake) AddLogs(ld plog.Logs) {
 	copies := map[string]int{} // how often this very request holds a record
 	pos := 0

@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -152,8 +153,8 @@ func resultError(v Value) *Error {
 
 // markedError reads the error marks of a JSON result: {"error": ...}, is_error, status.
 func markedError(v []byte) *Error {
-	if kindOf(v) != '{' {
-		return nil
+	if kindOf(v) != '{' || !bytes.Contains(v, []byte("rror")) {
+		return nil // every mark has that in it
 	}
 	o := readObject(v)
 	message := o.str("message", "error_message", "detail", "reason")
