@@ -173,3 +173,55 @@ func TestStaleAfterConfirmation(t *testing.T) {
 		checkWorld(t, g, in)
 	})
 }
+
+func (g *rig) count(op string) (n int) {
+	for _, w := range g.fake.Ledger() {
+		if w.Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// A failed read is not "absent": while nobody can look, nothing that may have happened is sent again.
+func TestFailedReadIsNotAbsent(t *testing.T) {
+	for _, c := range []struct{ write, read string }{{"create-ref", "get-ref"}, {"create-pull", "list-pulls"}} {
+		t.Run(c.write, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := newRig(t)
+				in := frozen(t, change())
+				blind := fakegithub.Fault{Op: c.read, Kind: fakegithub.Refuse502, Times: 200}
+				g.fake.Inject(fakegithub.Fault{Op: c.write, Kind: fakegithub.DropAfter, Times: 9})
+				seen := 0
+				g.die = func(p string) bool { // not a kill: from the write on, every look fails
+					if strings.HasPrefix(p, "after POST") && strings.HasSuffix(p, map[string]string{"create-ref": "/git/refs", "create-pull": "/pulls"}[c.write]) {
+						if seen++; seen == 1 {
+							g.fake.Inject(blind)
+						}
+					}
+					return false
+				}
+				out, err := g.reconcile(t.Context(), in)
+				if err == nil || !out.InDoubt() || out.NotBefore.IsZero() || g.count(c.write) != 1 {
+					t.Fatalf("%v, in doubt %v, %d sends", err, out.InDoubt(), g.count(c.write))
+				}
+			})
+		})
+	}
+}
+
+// A success whose object is not visible yet is waited for, not sent again.
+func TestSuccessIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		g.fake.Inject(fakegithub.Fault{Op: "create-ref", Kind: fakegithub.StaleRefs, Reads: 4}, fakegithub.Fault{Op: "create-pull", Kind: fakegithub.StalePulls, Reads: 9})
+		in := frozen(t, change())
+		out, err := g.reconcile(t.Context(), in)
+		must(t, err)
+		checkWorld(t, g, in)
+		if g.count("create-ref") != 1 || g.count("create-pull") != 1 || out.Steps.PR.Sends != 1 {
+			t.Errorf("%d refs and %d pulls were sent", g.count("create-ref"), g.count("create-pull"))
+		}
+	})
+}
