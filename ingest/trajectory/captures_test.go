@@ -183,7 +183,7 @@ func (s *tally) check(scenario string, c ToolCall, name, args string, result jso
 	case string(result) == "" && outcome == "ok": // the log of a tool in another process has no results
 		s.results++
 	case string(result) == "" || string(result) == "null":
-		if c.Error != nil && (failure == "" || strings.Contains(c.Error.Message, failure)) || c.Outcome == OutcomeUnknown {
+		if c.Error != nil && (failure == "" || strings.Contains(c.Error.Message, failure)) || outcome == "hang" && c.Outcome == OutcomeUnknown {
 			s.results++
 		} else {
 			s.missed(scenario, "%s error %+v, want %q", name, c.Error, failure)
@@ -195,7 +195,7 @@ func (s *tally) check(scenario string, c ToolCall, name, args string, result jso
 	}
 	failed := outcome != "ok"
 	got := c.Outcome == OutcomeError || c.Outcome == OutcomeTimeout
-	if failed == got || outcome == "hang" && c.Outcome == OutcomeUnknown {
+	if failed && got || !failed && c.Outcome == OutcomeOK || outcome == "hang" && c.Outcome == OutcomeUnknown {
 		s.outcomes++
 	} else {
 		s.missed(scenario, "%s outcome %s, want %s", name, c.Outcome, outcome)
