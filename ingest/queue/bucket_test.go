@@ -303,23 +303,33 @@ func TestQuarantineDropsItsOldest(t *testing.T) {
 	}
 }
 
-func TestCursorBucketSurvives(t *testing.T) {
+func TestCursor(t *testing.T) {
 	dir := t.TempDir()
 	q := open(t, Options{Dir: dir})
-	set := func(q *Queue, seq int) error {
-		return q.Cursors.Update(t.Context(), "absorb", func([]byte) ([]byte, error) { return []byte(strconv.Itoa(seq)), nil })
+	if next, err := q.Findings.Cursor(t.Context(), "absorb"); next != 0 || err != nil {
+		t.Fatalf("%d, %v at first", next, err)
 	}
-	if err := errors.Join(set(q, 1), set(q, 2)); err != nil {
-		t.Fatal(err)
+	for _, next := range []uint64{3, 9, 5} {
+		if err := q.Findings.SetCursor(t.Context(), "absorb", next); err != nil {
+			t.Fatal(err)
+		}
 	}
 	q.Close()
 	q = open(t, Options{Dir: dir})
-	if e, err := q.Cursors.Get(t.Context(), "absorb"); err != nil || string(e.Value) != "2" {
-		t.Fatalf("%q, %v", e.Value, err)
+	if next, err := q.Findings.Cursor(t.Context(), "absorb"); next != 9 || err != nil {
+		t.Fatalf("%d, %v after reopening", next, err)
+	}
+	if next, err := q.Flags.Cursor(t.Context(), "absorb"); next != 0 || err != nil {
+		t.Fatalf("%d, %v of another log", next, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := q.Cursors.Update(ctx, "absorb", func([]byte) ([]byte, error) { return []byte("3"), nil }); !errors.Is(err, context.Canceled) {
+	if err := q.Findings.SetCursor(ctx, "absorb", 10); !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled update: %v", err)
 	}
+	if err := q.Cursors.Update(t.Context(), "PAWL_FINDINGS/absorb", func([]byte) ([]byte, error) { return []byte("x"), nil }); err != nil {
+		t.Fatal(err)
+	}
+	_, err := q.Findings.Cursor(t.Context(), "absorb")
+	wantError(t, err, "cursor of absorb")
 }

@@ -5,16 +5,17 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
 
 const (
-	serverStart   = 5 * time.Minute // a store is replayed after an unclean stop: about a second per GiB
-	serverPending = 256 << 20       // bytes on their way to one of our own connections
-	serverStore   = 1 << 50         // no limit of its own: every stream has one
-	serverMemory  = 1 << 30         // consumer state of readers
+	serverStart   = 10 * time.Second // once the store is recovered, which Start itself waits for
+	serverPending = 256 << 20        // bytes on their way to one of our own connections
+	serverStore   = 1 << 50          // no limit of its own: every stream has one
+	serverMemory  = 1 << 30          // consumer state of readers
 )
 
 // startServer locks the directory and starts JetStream inside this process, without a listener.
@@ -34,10 +35,14 @@ func (q *Queue) startServer() error {
 		return fmt.Errorf("queue: embedded server: %w", err)
 	}
 	q.srv = srv
-	srv.SetLoggerV2(serverLog{q.lg.With("source", "nats-server")}, false, false, false)
+	log := serverLog{lg: q.lg.With("source", "nats-server"), fatal: new(atomic.Pointer[string])}
+	srv.SetLoggerV2(log, false, false, false)
 	srv.Start()
+	if why := log.fatal.Load(); why != nil {
+		return fmt.Errorf("queue: embedded server did not start on %s: %s", q.opts.Dir, *why)
+	}
 	if !srv.ReadyForConnections(serverStart) || !srv.JetStreamEnabled() {
-		return fmt.Errorf("queue: embedded server did not start on %s: see the log lines above", q.opts.Dir)
+		return fmt.Errorf("queue: embedded server did not start on %s within %s", q.opts.Dir, serverStart)
 	}
 	return nil
 }
@@ -71,13 +76,16 @@ func lockDir(dir string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// serverLog carries the server's warnings and errors into slog and drops its chatter.
-type serverLog struct{ lg *slog.Logger }
+// serverLog carries the server's warnings and errors into slog and drops its chatter. It keeps what the server calls fatal.
+type serverLog struct {
+	lg    *slog.Logger
+	fatal *atomic.Pointer[string]
+}
 
 func (l serverLog) Warnf(format string, v ...any)  { l.lg.Warn(fmt.Sprintf(format, v...)) }
 func (l serverLog) Errorf(format string, v ...any) { l.lg.Error(fmt.Sprintf(format, v...)) }
 func (l serverLog) Fatalf(format string, v ...any) {
-	l.lg.Error(fmt.Sprintf(format, v...), "fatal", true)
+	l.fatal.CompareAndSwap(nil, new(fmt.Sprintf(format, v...)))
 }
 func (serverLog) Noticef(string, ...any) {}
 func (serverLog) Debugf(string, ...any)  {}

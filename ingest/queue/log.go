@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -132,3 +133,32 @@ func (l *Log) Purge(ctx context.Context, below uint64) error {
 	}
 	return nil
 }
+
+// Cursor returns the sequence that the reader of that name is to read next, 0 if it never said so.
+func (l *Log) Cursor(ctx context.Context, reader string) (uint64, error) {
+	e, err := l.q.Cursors.Get(ctx, l.cursorKey(reader))
+	if errors.Is(err, ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	next, err := strconv.ParseUint(string(e.Value), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("queue: cursor of %s in %s: %w", reader, l.name, err)
+	}
+	return next, nil
+}
+
+// SetCursor stores what Cursor returns. It only moves forward: a smaller one is ignored, so a reader that was replaced by
+// another cannot put it back.
+func (l *Log) SetCursor(ctx context.Context, reader string, next uint64) error {
+	return l.q.Cursors.Update(ctx, l.cursorKey(reader), func(old []byte) ([]byte, error) {
+		if have, err := strconv.ParseUint(string(old), 10, 64); err == nil && have >= next {
+			return nil, nil
+		}
+		return strconv.AppendUint(nil, next, 10), nil
+	})
+}
+
+func (l *Log) cursorKey(reader string) string { return l.name + "/" + reader }

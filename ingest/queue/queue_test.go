@@ -77,6 +77,15 @@ func TestDirectoryUnusable(t *testing.T) {
 	}
 }
 
+func TestStoreUnusable(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "nats"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(t.Context(), logger(t), Options{Dir: dir})
+	wantError(t, err, "embedded server did not start", "storage")
+}
+
 func TestOptionsRefused(t *testing.T) {
 	for name, o := range map[string]Options{
 		"either a directory":  {},

@@ -203,8 +203,9 @@ func TestCluster(t *testing.T) {
 		wg.Wait()
 	}
 	send("before")
+	ours := q.conn.ConnectedServerId()
 	for _, s := range servers {
-		if s.ID() == q.conn.ConnectedServerId() {
+		if s.ID() == ours {
 			s.Shutdown()
 			s.WaitForShutdown()
 		}
