@@ -20,6 +20,7 @@ import (
 // commands lists every subcommand in the order of the help. A command is a function in a file of its own that builds
 // a cobra.Command whose RunE speaks only to the app; add its name here.
 var commands = []func(*app) *cobra.Command{
+	demoCommand,
 	serveCommand,
 	classifyCommand,
 	trajectoryCommand,
