@@ -2,7 +2,6 @@ package ratchet
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,7 +56,8 @@ func orDefault[T comparable](v, def T) T {
 	return v
 }
 
-const cursorKey = "findings"
+// reader names the absorber's cursor.
+const reader = "absorb"
 
 // foldLimit is how many verdicts are folded into the groups at once.
 const foldLimit = 256
@@ -73,20 +73,20 @@ func (a *Absorber) CatchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cursor, err := a.cursor(ctx)
-	if err != nil || cursor >= info.Last {
+	next, err := a.q.Findings.Cursor(ctx, reader)
+	if err != nil || info.Messages == 0 || next > info.Last {
 		return err
 	}
 	return a.foldUntil(ctx, func(seq uint64) bool { return seq >= info.Last })
 }
 
 func (a *Absorber) foldUntil(ctx context.Context, enough func(seq uint64) bool) error {
-	cursor, err := a.cursor(ctx)
+	next, err := a.q.Findings.Cursor(ctx, reader)
 	if err != nil {
 		return err
 	}
 	var pending []sequenced
-	for m, err := range a.q.Findings.Read(ctx, cursor+1) {
+	for m, err := range a.q.Findings.Read(ctx, next) {
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
@@ -198,25 +198,12 @@ func (a *Absorber) takeDirty() []string {
 	return out
 }
 
-func (a *Absorber) cursor(ctx context.Context) (uint64, error) {
-	e, err := a.q.Cursors.Get(ctx, cursorKey)
-	if errors.Is(err, queue.ErrNotFound) {
-		info, err := a.q.Findings.Info(ctx)
-		return max(info.First, 1) - 1, err
-	}
-	if err != nil || len(e.Value) != 8 {
-		return 0, fmt.Errorf("cursor of findings: %w", err)
-	}
-	return binary.BigEndian.Uint64(e.Value), nil
-}
-
 // advance moves the cursor and lets go of what was folded in.
 func (a *Absorber) advance(ctx context.Context, seq uint64) error {
-	err := a.q.Cursors.Update(ctx, cursorKey, func([]byte) ([]byte, error) { return binary.BigEndian.AppendUint64(nil, seq), nil })
-	if err != nil {
-		return fmt.Errorf("cursor of findings: %w", err)
+	if err := a.q.Findings.SetCursor(ctx, reader, seq+1); err != nil {
+		return err
 	}
-	return a.q.Findings.Purge(ctx, seq)
+	return a.q.Findings.Purge(ctx, seq+1)
 }
 
 // Run folds and sweeps until ctx ends.

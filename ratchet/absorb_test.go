@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/queue"
@@ -202,11 +204,25 @@ func TestBaselinesLearnFromPassingTracesOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := a.CatchUp(t.Context()); err != nil {
+	// Folded, and killed before the cursor moved: the next absorber reads all of it again.
+	info, err := q.Findings.Info(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	// A kill between folding and moving the cursor makes the next absorber read all of it again.
-	if err := q.Cursors.Delete(t.Context(), cursorKey); err != nil {
+	var folded []sequenced
+	for m, err := range q.Findings.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v Verdict
+		if err := json.Unmarshal(m.Data, &v); err != nil {
+			t.Fatal(err)
+		}
+		if folded = append(folded, sequenced{m.Seq, v}); m.Seq == info.Last {
+			break
+		}
+	}
+	if err := a.fold(t.Context(), folded); err != nil {
 		t.Fatal(err)
 	}
 	if err := testAbsorber(t, q, f).CatchUp(t.Context()); err != nil {
@@ -218,5 +234,39 @@ func TestBaselinesLearnFromPassingTracesOnce(t *testing.T) {
 	}
 	if got := s.Stats(key, baseline.TotalTokens); got.N != 25 || got.Median < 900 || got.Median > 1000 {
 		t.Errorf("baseline %+v, want 25 runs of about 950 tokens", got)
+	}
+}
+
+// TestLongBodiesFitTheirValue holds that a batch as large as it may get is still stored: its words lie in the object store.
+func TestLongBodiesFitTheirValue(t *testing.T) {
+	q, f := testQueue(t), testFake(t)
+	a := testAbsorber(t, q, f)
+	d := sample.Dialects[0]
+	tr, _ := sampled(d, sample.Named("loop"), 1)
+	finding := findingOf(t, a.maker, tr, nil, "loop")
+	b := Batch{Repo: "acme/parcels", Base: "main", Set: "regressions", Label: "loop", Service: "parcel-desk", Number: 1}
+	for i := range 10 {
+		made, err := a.maker.Make(tr, finding, Sightings{Count: 1, Traces: []string{tr.ID}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := a.store(t.Context(), made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Fingerprint = strings.Repeat(string('a'+rune(i)), 64)
+		m.CaseID = "loop-" + m.Fingerprint[:10]
+		m.Why = strings.Repeat("a sentence with \"quotes\" in it ", 100)
+		b.Join(m)
+	}
+	if err := a.changeBatch(t.Context(), b.Key(), func(stored *Batch) error { *stored = b; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.drive(t.Context(), time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC), &b); err != nil {
+		t.Fatal(err)
+	}
+	pulls := f.Pulls("acme", "parcels")
+	if len(pulls) != 1 || len(pulls[0].Body) < 40_000 {
+		t.Fatalf("%d pull requests, body of %d bytes", len(pulls), len(pulls[0].Body))
 	}
 }

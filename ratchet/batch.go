@@ -21,7 +21,8 @@ type Batch struct {
 	Number  int            `json:"number"`
 	Opened  time.Time      `json:"opened"` // when the first case joined
 	Members []Member       `json:"members"`
-	Intent  *ghpr.Intent   `json:"intent"`  // nil while the batch collects; files without their contents
+	Intent  *ghpr.Intent   `json:"intent"`  // nil while the batch collects; without body and contents of files, which are objects
+	Body    string         `json:"body"`    // object with the intent's body
 	Preview string         `json:"preview"` // object with the preview, "" for none
 	Told    bool           `json:"told"`    // the groups know that the pull request was closed
 }

@@ -314,19 +314,29 @@ func (a *Absorber) freeze(ctx context.Context, b *Batch) error {
 	if err != nil {
 		return err
 	}
-	slim := in.Slim()
-	b.Intent = &slim
+	if b.Body, err = a.q.Objects.Put(ctx, []byte(in.Body)); err != nil {
+		return err
+	}
+	small := slim(in)
+	b.Intent = &small
 	return a.changeBatch(ctx, b.Key(), func(stored *Batch) error {
 		if stored.Intent != nil && stored.Intent.ID != in.ID || len(stored.Members) != len(b.Members) {
 			return errRace
 		}
 		if stored.Intent != nil {
-			b.Intent = stored.Intent
+			b.Intent, b.Body = stored.Intent, stored.Body
 			return nil
 		}
-		stored.Intent = &slim
+		stored.Intent, stored.Body = &small, b.Body
 		return nil
 	})
+}
+
+// slim is an intent as a batch stores it: a bucket's value is small, so what is long lies in the object store.
+func slim(in ghpr.Intent) ghpr.Intent {
+	s := in.Slim()
+	s.Body = ""
+	return s
 }
 
 // lastLook scans what is about to be frozen, words and files alike, for what must never leave. It knows nothing of how it was redacted.
@@ -370,6 +380,11 @@ func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 		text[ghpr.BlobID(f.Content)] = f.Content
 	}
 	in := *b.Intent
+	body, err := a.q.Objects.Get(ctx, b.Body)
+	if err != nil {
+		return in, fmt.Errorf("body: %w", err)
+	}
+	in.Body = string(body)
 	in.Files = append([]ghpr.FrozenFile{}, in.Files...)
 	for i, f := range in.Files {
 		content, ok := text[f.Blob]
@@ -423,16 +438,16 @@ func (a *Absorber) reconcile(ctx context.Context, now time.Time, b *Batch) error
 // everything that this one was about to send. Storing what is stored already is a success, for the answer to the first try may have been lost.
 func (a *Absorber) saver(b *Batch) ghpr.Save {
 	return func(ctx context.Context, in ghpr.Intent) error {
-		slim := in.Slim()
+		small := slim(in)
 		err := a.changeBatch(ctx, b.Key(), func(stored *Batch) error {
-			if !reflect.DeepEqual(stored.Intent, b.Intent) && !reflect.DeepEqual(stored.Intent, &slim) {
+			if !reflect.DeepEqual(stored.Intent, b.Intent) && !reflect.DeepEqual(stored.Intent, &small) {
 				return errRace
 			}
-			stored.Intent = &slim
+			stored.Intent = &small
 			return nil
 		})
 		if err == nil {
-			b.Intent = &slim
+			b.Intent = &small
 		}
 		return err
 	}

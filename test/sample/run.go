@@ -73,7 +73,6 @@ type Writer struct {
 	rng   *rand.Rand
 	trace pcommon.TraceID
 	now   time.Time
-	calls int
 }
 
 func (w *Writer) scope(name, version string) {
