@@ -45,7 +45,7 @@ var unknownTool = []says{
 	wording("Spring AI", `no toolcallback found for tool name`),
 	wording("LangGraph", `is not a valid tool`),
 	wording("MCP", `mcp error -32601|unknown tool:|tool .{1,100} not found`),
-	wording("tool loop", `\b(no such tool|unknown (tool|function)|(tool|function) does not exist|unknown_tool|tool_not_found)\b`),
+	wording("a tool loop", `\b(no such tool|unknown (tool|function)|(tool|function) does not exist|unknown_tool|tool_not_found)\b`),
 }
 
 func checkHallucinated(in *classify.Input) classify.Result {
@@ -156,8 +156,8 @@ func innerFinding(in *classify.Input, i int, inner, by string) classify.Finding 
 	f := in.Finding(c.Agent, classify.Name("tool", digitRuns.ReplaceAllString(inner, "#")), classify.Name("through", c.Name))
 	f.Step, f.Confidence = stepOf(in.Trajectory, trajectory.StepTool, i), 0.9
 	f.Title = name + " called through " + through + ", a tool that does not exist"
-	f.Why = fmt.Sprintf("%s was asked to run %s, and %s says that there is no such tool.", through, name, by)
-	f.Evidence = []classify.Evidence{{SpanID: firstOf(c.ResultSpanID, c.SpanID), What: "no such tool " + name + ": the words of " + by}}
+	f.Why = fmt.Sprintf("%s was asked to run %s, and the answer is that there is no such tool.", through, name)
+	f.Evidence = []classify.Evidence{{SpanID: firstOf(c.ResultSpanID, c.SpanID), What: "no such tool " + name + ", in the words of " + by}}
 	return f
 }
 
@@ -172,20 +172,20 @@ func hallucinatedFinding(in *classify.Input, i int, offered *trajectory.ToolSet,
 	switch {
 	case absent && by != "":
 		f.Confidence = 0.99
-		f.Why = fmt.Sprintf("%s is none of the %d tools offered in this call, and %s says that there is no such tool", name, len(offered.Tools), by)
+		f.Why = fmt.Sprintf("%s is none of the %d tools offered in this call, and the answer to it is that there is no such tool", name, len(offered.Tools))
 	case absent:
 		f.Confidence = 0.95
 		f.Why = fmt.Sprintf("%s is none of the %d tools offered in this call", name, len(offered.Tools))
 	default:
 		f.Confidence = 0.85
-		f.Why = fmt.Sprintf("%s says that there is no tool %s", by, name)
+		f.Why = fmt.Sprintf("the answer to the call of %s is that there is no such tool", name)
 	}
 	f.Why += suggestion(c.Name, offered) + "."
 	if absent {
 		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: firstOf(c.RequestSpanID, c.SpanID), What: "requested " + name + "; not among the offered tools"})
 	}
 	if by != "" {
-		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: firstOf(c.ResultSpanID, c.SpanID), What: "no such tool: the words of " + by})
+		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: firstOf(c.ResultSpanID, c.SpanID), What: "no such tool, in the words of " + by})
 	}
 	return f
 }

@@ -34,7 +34,7 @@ var refusals = []says{
 	wording("Ajv", `must have required property '|must not have additional properties|must be equal to one of the allowed values|must be (string|number|integer|boolean|array|object)\b`),
 	wording("Python", `got an unexpected keyword argument|missing \d+ required (positional|keyword-only) argument`),
 	wording("JSON parser", `(unexpected (token|end of json|non-whitespace)|unterminated string|expecting (property name|',' delimiter|value)).{0,80}(json|line \d+ column \d+|position \d+|$)`),
-	wording("tool", `\binvalid[_ ](tool[_ ])?(arguments?|params?|parameters?|input)\b|schema[_ ]validation|arguments? (do|does) not match|not valid json|is not valid json`),
+	wording("the tool", `\binvalid[_ ](tool[_ ])?(arguments?|params?|parameters?|input)\b|schema[_ ]validation|arguments? (do|does) not match|not valid json|is not valid json`),
 }
 
 // refusedBy returns who says, in this call's error or failed result, that the arguments are invalid; "" when nobody does.

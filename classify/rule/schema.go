@@ -187,7 +187,7 @@ func schemaWhy(tool, pointer string, w wrong, c *trajectory.ToolCall, n int) str
 	s := subject + " " + w.what
 	switch {
 	case w.bySchema && w.by != "":
-		s += ", and " + w.by + " refused the call for its arguments"
+		s += ", and the call was refused for its arguments (in the words of " + w.by + ")"
 	case w.by != "":
 		s += " by " + w.by + ", whatever the schema says"
 	case c.Outcome == trajectory.OutcomeOK && !looksFailed(c):

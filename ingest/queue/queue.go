@@ -180,14 +180,5 @@ func (q *Queue) close() error {
 // Partitions returns the number of partitions of SPANS.
 func (q *Queue) Partitions() int { return len(q.spans) }
 
-// Partition returns the partition of a trace, the same for ever: FNV-1a of the id modulo the number of partitions.
-func (q *Queue) Partition(traceID [16]byte) int {
-	h := uint64(14695981039346656037)
-	for _, b := range traceID {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return int(h % uint64(len(q.spans)))
-}
-
 // MaxBody returns the greatest body in bytes that Publish, Append and Quarantine take whole.
 func (q *Queue) MaxBody() int { return int(q.conn.MaxPayload()) - headerReserve }

@@ -162,24 +162,6 @@ func TestResize(t *testing.T) {
 	}
 }
 
-func TestPartitionIsStable(t *testing.T) {
-	q := open(t, Options{Partitions: 4})
-	id := [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
-	if p := q.Partition(id); p != 1 {
-		t.Fatalf("partition %d: a change of the hash splits every open trace in two", p)
-	}
-	seen := map[int]int{}
-	for i := range 4000 {
-		id[15], id[14] = byte(i), byte(i>>8)
-		seen[q.Partition(id)]++
-	}
-	for p := range 4 {
-		if seen[p] < 800 {
-			t.Errorf("partition %d got %d of 4000", p, seen[p])
-		}
-	}
-}
-
 func TestCloseIsIdempotentAndFinal(t *testing.T) {
 	q := open(t, Options{})
 	if err := q.Close(); err != nil {
