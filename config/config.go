@@ -168,6 +168,7 @@ type GHPRLimits struct {
 	Open       int      `yaml:"open" min:"1" doc:"open at the same time"`
 	CasesPerPR int      `yaml:"cases_per_pr" min:"1" max:"50" doc:"cases in one pull request"`
 	Hold       Duration `yaml:"hold" doc:"how long a new group waits for others, so that one incident is one pull request"`
+	Pause      Duration `yaml:"pause" doc:"between two writes; GitHub asks for a second"`
 }
 
 // Policy states what the agents that match Agent must and must not do.

@@ -19,7 +19,7 @@ func Default() Config {
 		GHPR: GHPR{
 			Mode:    ModePreview,
 			BaseURL: "https://api.github.com/",
-			Limits:  GHPRLimits{PerHour: 2, PerDay: 10, Open: 5, CasesPerPR: 10, Hold: Duration(5 * time.Minute)},
+			Limits:  GHPRLimits{PerHour: 2, PerDay: 10, Open: 5, CasesPerPR: 10, Hold: Duration(5 * time.Minute), Pause: Duration(time.Second)},
 		},
 		Absorb: Absorb{Mode: ModePreview, MinCount: 2, MinConfidence: 0.8},
 		Rules:  defaultRules(),

@@ -61,7 +61,7 @@ func (a *app) demo(ctx context.Context, dir string, leave bool) (err error) {
 		return err
 	}
 	defer stop()
-	s, err := a.newServer(ctx, demoConfig(dir, url), allRoles, pace{baselines: 200 * time.Millisecond, sweep: 200 * time.Millisecond, observe: time.Second, writes: -1})
+	s, err := a.newServer(ctx, demoConfig(dir, url), allRoles, pace{baselines: 200 * time.Millisecond, sweep: 200 * time.Millisecond, observe: time.Second})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func demoConfig(dir, url string) config.Config {
 	cfg.Assemble.RootGrace, cfg.Assemble.IdleTimeout = config.Duration(time.Second), config.Duration(5*time.Second)
 	cfg.Absorb.Mode = config.ModeOpen
 	cfg.GHPR.Mode, cfg.GHPR.BaseURL, cfg.GHPR.Token = config.ModeOpen, url+"/", config.NewSecret(demoToken)
-	cfg.GHPR.Limits = config.GHPRLimits{PerHour: 20, PerDay: 20, Open: 20, CasesPerPR: 10, Hold: config.Duration(time.Second)}
+	cfg.GHPR.Limits = config.GHPRLimits{PerHour: 20, PerDay: 20, Open: 20, CasesPerPR: 10, Hold: config.Duration(time.Second), Pause: config.Duration(time.Millisecond)}
 	cfg.Targets = []config.Target{{Service: "parcel-*", Repo: demoOwner + "/" + demoRepo, Base: "main", Set: "regressions"}}
 	return cfg
 }

@@ -43,7 +43,6 @@ type pace struct {
 	baselines time.Duration // a fresh snapshot for the workers
 	sweep     time.Duration // of groups and batches
 	observe   time.Duration // of open pull requests
-	writes    time.Duration // between two writes to GitHub; negative: none, for a loopback host
 }
 
 var servicePace = pace{baselines: 10 * time.Second, sweep: 5 * time.Second, observe: 5 * time.Minute}
@@ -167,7 +166,7 @@ func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revis
 
 func (s *server) openAbsorb(ctx context.Context) (err error) {
 	g := s.cfg.GHPR
-	o := ghpr.Options{Mode: ghpr.Mode(g.Mode), BaseURL: g.BaseURL, Token: g.Token.Reveal(), Pace: s.pace.writes,
+	o := ghpr.Options{Mode: ghpr.Mode(g.Mode), BaseURL: g.BaseURL, Token: g.Token.Reveal(), Pace: time.Duration(g.Limits.Pause),
 		Limits: ghpr.Limits{Open: g.Limits.Open, PerHour: g.Limits.PerHour, PerDay: g.Limits.PerDay}}
 	if g.App != nil {
 		key, err := os.ReadFile(g.App.KeyFile)
