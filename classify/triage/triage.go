@@ -66,12 +66,12 @@ func (h *handler) guard(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		sum, ok := sha256.Sum256([]byte(shown)), 0
 		for _, t := range h.tokens {
 			ok |= subtle.ConstantTimeCompare(sum[:], t[:])
 		}
-		if ok == 0 {
+		if ok == 0 || !bearer {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			h.fail(w, http.StatusUnauthorized, "this address asks for a token of auth.tokens in pawl.yaml: send Authorization: Bearer TOKEN")
 			return

@@ -1,0 +1,131 @@
+package triage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet"
+)
+
+const hostile = `<script>alert(1)</script>`
+
+func testSource() Source {
+	fp := classify.NewFingerprint("loop", "shop", "support", classify.Names("tools", "get_order"))
+	b := ratchet.Batch{Repo: "acme/shop", Base: "main", Label: "loop", Service: "shop", Number: 1,
+		Intent: &ghpr.Intent{Receipt: ghpr.Receipt{State: ghpr.StateOpen, Number: 7, URL: "https://github.example/acme/shop/pull/7"}}}
+	g := ratchet.Group{Fingerprint: fp, Severity: classify.Blocking, Title: "get_order called 6 times", Why: hostile, Count: 3, Batch: b.Key(),
+		FirstSeen: time.Unix(1, 0), LastSeen: time.Unix(2, 0), Specimens: []ratchet.Specimen{{TraceID: strings.Repeat("ab", 16)}}}
+	return Source{
+		Groups:  func(context.Context) ([]ratchet.Group, error) { return []ratchet.Group{g, {Fingerprint: fp}}, nil }, // the second was retracted
+		Batches: func(context.Context) ([]ratchet.Batch, error) { return []ratchet.Batch{b}, nil },
+		Plan:    func(_ context.Context, b ratchet.Batch) (ghpr.Plan, error) { return ghpr.Plan{Repo: b.Repo}, nil },
+		Trace: func(_ context.Context, id string) (trajectory.Trace, error) {
+			if id != strings.Repeat("ab", 16) {
+				return trajectory.Trace{}, ErrNotFound
+			}
+			return trajectory.Trace{ID: id}, nil
+		},
+		Judge: func(*trajectory.Trajectory) classify.Report {
+			return classify.Report{Verdict: classify.Passing, Findings: []classify.Finding{}, Inapplicable: []classify.Inapplicable{}}
+		},
+		Status: func(g *ratchet.Group, bs map[string]*ratchet.Batch) string {
+			return ratchet.Policy{}.Status(g, nil, bs)
+		},
+	}
+}
+
+func get(t *testing.T, src Source, o Options, path string, header ...string) (int, string) {
+	t.Helper()
+	srv := httptest.NewServer(New(slog.New(slog.DiscardHandler), src, o))
+	defer srv.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(header) == 2 {
+		req.Header.Set(header[0], header[1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+func TestGroupsAsJSON(t *testing.T) {
+	code, body := get(t, testSource(), Options{}, "/v1/groups")
+	var got []map[string]any
+	if err := json.Unmarshal([]byte(body), &got); err != nil || code != http.StatusOK || len(got) != 1 {
+		t.Fatalf("%d %s: %v, want the one group that is not retracted", code, body, err)
+	}
+	for _, key := range []string{"kind", "id", "label", "status", "count", "services", "first_seen", "last_seen", "why"} {
+		if _, ok := got[0][key]; !ok {
+			t.Errorf("no %q in %s", key, body)
+		}
+	}
+	if s := got[0]["status"]; s != "pull request open: https://github.example/acme/shop/pull/7" {
+		t.Errorf("status %q", s)
+	}
+	if code, _ := get(t, testSource(), Options{}, "/v1/groups/"+got[0]["id"].(string)); code != http.StatusOK {
+		t.Errorf("the group by its id: %d", code)
+	}
+}
+
+func TestWhatIsNotThere(t *testing.T) {
+	for _, path := range []string{"/v1/groups/loop-0000000000", "/v1/traces/" + strings.Repeat("cd", 16), "/v1/batches/1/plan", "/v1/batches/x/plan", "/v1/batches/-1/plan"} {
+		if code, body := get(t, testSource(), Options{}, path); code != http.StatusNotFound || !json.Valid([]byte(body)) {
+			t.Errorf("%s: %d %s, want 404 and JSON", path, code, body)
+		}
+	}
+	if code, body := get(t, testSource(), Options{}, "/v1/traces/"+strings.Repeat("ab", 16)); code != http.StatusOK || !strings.Contains(body, `"trajectory"`) {
+		t.Errorf("a trace that is there: %d %s", code, body)
+	}
+	if code, body := get(t, testSource(), Options{}, "/v1/batches/0/plan"); code != http.StatusOK || !strings.Contains(body, "acme/shop") {
+		t.Errorf("a plan that is there: %d %s", code, body)
+	}
+}
+
+func TestPageEscapesWordsOfTraces(t *testing.T) {
+	code, body := get(t, testSource(), Options{}, "/")
+	if code != http.StatusOK || strings.Contains(body, hostile) || !strings.Contains(body, "&lt;script&gt;") {
+		t.Errorf("%d: words of a trace are not escaped:\n%s", code, body)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	o := Options{Tokens: []string{"one", "two"}}
+	for _, c := range []struct {
+		header []string
+		want   int
+	}{{nil, 401}, {[]string{"Authorization", "Bearer nobody"}, 401}, {[]string{"Authorization", "Bearer two"}, 200}} {
+		if code, _ := get(t, testSource(), o, "/v1/groups", c.header...); code != c.want {
+			t.Errorf("%v: %d, want %d", c.header, code, c.want)
+		}
+	}
+}
+
+func TestStoreThatDoesNotAnswer(t *testing.T) {
+	src := testSource()
+	src.Groups = func(context.Context) ([]ratchet.Group, error) { return nil, errors.New("password=hunter2") }
+	for _, path := range []string{"/", "/v1/groups", "/v1/batches"} {
+		if code, body := get(t, src, Options{}, path); code != http.StatusServiceUnavailable || strings.Contains(body, "hunter2") {
+			t.Errorf("%s: %d %s, want 503 without the cause", path, code, body)
+		}
+	}
+}
