@@ -39,11 +39,8 @@ func (a Attrs) indexed(prefix string) []Attrs {
 	return out
 }
 
-// requestedCall makes the part for a call whose pieces came in keys of their own. A call without arguments has none: {}.
+// requestedCall makes the part for a call whose pieces came in keys of their own.
 func requestedCall(id, name, arguments string) Part {
-	if arguments == "" {
-		arguments = "{}"
-	}
 	return Part{Kind: PartToolCall, ID: callID(id), Name: name, Value: ParseValue(arguments)}
 }
 

@@ -76,7 +76,7 @@ func untypedPart(o object, depth int) []Part {
 	case o.get("toolResult") != nil:
 		return []Part{resultPart(o.object("toolResult"), depth)}
 	case o.get("functionCall", "function_call") != nil:
-		return []Part{callPart(o.object("functionCall", "function_call"))}
+		return []Part{geminiCall(o.object("functionCall", "function_call"))}
 	case o.get("functionResponse", "function_response") != nil:
 		return []Part{resultPart(o.object("functionResponse", "function_response"), depth)}
 	case o.get("reasoningContent") != nil:
@@ -137,11 +137,16 @@ func callPart(o object) Part {
 		o = f
 	}
 	p.Name = o.str("name", "toolName", "tool_name")
-	raw := o.get("arguments", "input", "args", "parameters")
-	if raw == nil {
-		raw = []byte("{}") // a call without arguments: emitters leave the key out
+	p.Value = valueOfJSON(o.get("arguments", "input", "args", "parameters")) // absent stays absent: nobody recorded them
+	return p
+}
+
+// geminiCall reads a functionCall of Gemini, whose encoding leaves empty arguments out: there absent means none.
+func geminiCall(o object) Part {
+	p := callPart(o)
+	if o.get("args", "arguments") == nil {
+		p.Value = ParseValue("{}")
 	}
-	p.Value = valueOfJSON(raw)
 	return p
 }
 
@@ -163,17 +168,17 @@ func resultPart(o object, depth int) Part {
 		Failed: o.isTrue("is_error", "isError") || o.str("status") == "error" || o.str("type") == "tool-error",
 	}
 	raw := o.get("response", "result", "output", "content", "parts", "error", "text")
+	if raw == nil && (o.has("response") || o.has("result") || o.has("output")) {
+		raw = []byte("null") // what a tool without a result returns
+	}
 	value, failed := resultValue(raw, depth+1)
-	p.Value, p.Failed = value, p.Failed || failed
+	p.Value, p.Failed, p.Unrecorded = value, p.Failed || failed, raw == nil
 	return p
 }
 
 // resultValue reads the body of a result, which may be the value itself, typed output of the AI SDK, or content blocks. It says whether the
 // body marks a failure.
 func resultValue(raw []byte, depth int) (Value, bool) {
-	if raw == nil {
-		return ParseValue(""), false
-	}
 	switch kindOf(raw) {
 	case '{':
 		if depth <= maxNesting {
@@ -229,6 +234,9 @@ func blockText(raw []byte, depth int) (Value, bool) {
 
 // valueOfJSON reads a JSON value as arguments or a result. A string is one more layer: the usual form of arguments.
 func valueOfJSON(raw []byte) Value {
+	if raw == nil {
+		return Value{Parsed: ParsedAbsent}
+	}
 	if s, ok := unquote(raw); ok {
 		return ParseValue(s)
 	}

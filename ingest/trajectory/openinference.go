@@ -228,7 +228,7 @@ func flatMessage(it Attrs) (Message, bool) {
 	calls := flatCalls(it)
 	switch {
 	case m.Role == "tool" || id != "":
-		p := Part{Kind: PartToolResult, ID: id, Name: it.Str("message.name"), Value: ParseValue(content)}
+		p := Part{Kind: PartToolResult, ID: id, Name: it.Str("message.name"), Value: ParseValue(content), Unrecorded: content == "" && !it.hasContent()}
 		if v, failed := resultValue([]byte(content), 0); kindOf([]byte(content)) == '{' && failed {
 			p.Value, p.Failed = v, true
 		}
@@ -240,6 +240,11 @@ func flatMessage(it Attrs) (Message, bool) {
 	}
 	m.Parts = append(m.Parts, calls...)
 	return m, len(m.Parts) > 0 || it.Has("message.role")
+}
+
+// hasContent says whether a flattened message states its content, be it an empty text.
+func (a Attrs) hasContent() bool {
+	return a.Has("message.content") || a.HasPrefix("message.content.") || a.HasPrefix("message.contents.")
 }
 
 // contentText joins the content of a message: one text, or the odd key message.content.0 of some instrumentors.
@@ -266,11 +271,11 @@ func flatCalls(it Attrs) []Part {
 	for _, c := range it.indexed("message.tool_calls.") {
 		name := c.Text("tool_call.function.name")
 		if id := c.Text("tool_call.id"); name != "" || callID(id) != "" {
-			out = append(out, requestedCall(id, name, c.Text("tool_call.function.arguments")))
+			out = append(out, requestedCall(id, name, argumentsOrNone(c.Text("tool_call.function.arguments"))))
 		}
 	}
 	if name := it.Text("message.function_call_name"); name != "" && len(out) == 0 {
-		out = append(out, requestedCall("", name, it.Text("message.function_call_arguments_json")))
+		out = append(out, requestedCall("", name, argumentsOrNone(it.Text("message.function_call_arguments_json"))))
 	}
 	return out
 }
@@ -287,8 +292,8 @@ func flatContents(blocks []Attrs, hasCalls bool) []Part {
 			}
 		case typ == "tool_result":
 			id, _ := b.firstText("message_content.tool_use_id", "message_content.tool_call_id", "tool_call.id")
-			content, _ := b.firstText("message_content.content", "message_content.text")
-			out = append(out, Part{Kind: PartToolResult, ID: callID(id), Value: ParseValue(content)})
+			content, ok := b.firstText("message_content.content", "message_content.text")
+			out = append(out, Part{Kind: PartToolResult, ID: callID(id), Value: ParseValue(content), Unrecorded: !ok})
 		case isAnyOf(typ, "reasoning", "thinking"):
 			out = append(out, Part{Kind: PartReasoning, Text: text})
 		case text == redacted:
@@ -305,8 +310,11 @@ func flatToolUse(b Attrs) Part {
 	id, _ := b.firstText("message_content.id", "tool_call.id", "message_content.tool_call.id")
 	name, _ := b.firstText("message_content.name", "tool_call.function.name", "message_content.tool_call.function.name")
 	args, _ := b.firstText("message_content.input", "tool_call.function.arguments", "message_content.tool_call.function.arguments")
-	return requestedCall(id, name, args)
+	return requestedCall(id, name, argumentsOrNone(args))
 }
+
+// argumentsOrNone reads an absent key of a requested call as OpenInference has it: a call without arguments.
+func argumentsOrNone(args string) string { return cmp.Or(args, "{}") }
 
 // openInferenceTools reads the definitions: the flattened ones, else those in the parameters, else those in the request body.
 func openInferenceTools(a Attrs) *ToolSet {

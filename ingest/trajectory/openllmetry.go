@@ -185,7 +185,7 @@ func indexedMessage(it Attrs) (Message, bool) {
 	id := callID(it.Text("tool_call_id"))
 	switch parts := partsOfText(content, 0); {
 	case (m.Role == "tool" || id != "") && !requests([]Message{{Parts: parts}}):
-		m.Parts = []Part{{Kind: PartToolResult, ID: id, Name: it.Str("name"), Value: ParseValue(content)}}
+		m.Parts = []Part{{Kind: PartToolResult, ID: id, Name: it.Str("name"), Value: ParseValue(content), Unrecorded: content == "" && !it.Has("content")}}
 	default:
 		m.Parts = parts
 	}

@@ -81,7 +81,11 @@ func (b *builder) executionError(n *node) *Error {
 // judgeAnswer takes the result that a later input told the model. It completes what the execution's span says and never overrules it.
 func (b *builder) judgeAnswer(t *ToolCall, a *asked) {
 	r := a.result
-	if !t.HasResult || absent(t.Result) && t.Result.Raw == "" && r.Value.Raw != "" || t.Result.Truncated && !r.Value.Truncated {
+	t.answered = true
+	if r.Unrecorded && !r.Failed {
+		return
+	}
+	if !t.HasResult && !r.Unrecorded || absent(t.Result) && t.Result.Raw == "" && r.Value.Raw != "" || t.Result.Truncated && !r.Value.Truncated {
 		t.Result, t.HasResult, t.ResultSpanID = r.Value, true, a.resultIn.node.span.ID
 	}
 	if t.Outcome == OutcomeError || t.Outcome == OutcomeDenied {
@@ -118,7 +122,7 @@ func (b *builder) outcomes() {
 	b.completeness()
 	for i := range b.out.ToolCalls {
 		t := &b.out.ToolCalls[i]
-		if t.Executed || t.HasResult || t.Recalled || t.Model < 0 || t.Outcome != OutcomeUnknown {
+		if t.Executed || t.HasResult || t.answered || t.Recalled || t.Model < 0 || t.Outcome != OutcomeUnknown {
 			continue
 		}
 		m := &b.out.ModelCalls[t.Model]

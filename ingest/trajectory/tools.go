@@ -230,22 +230,34 @@ func (c *call) lastUser() int {
 
 // echo takes a request that a history tells of. Most were seen when the model made them; some emitters show them only here.
 func (b *builder) echo(p Part, in, prev *call, past bool) {
-	for _, a := range b.asked {
-		if a.echoed && p.ID == "" {
-			continue
-		}
-		if p.ID != "" && p.ID == a.part.ID ||
-			(p.ID == "" || a.part.ID == "") && a.agent == in.node.agent && a.part.Name == p.Name && a.part.Value.equal(p.Value) {
-			a.echoed = true
-			a.part.ID = cmp.Or(a.part.ID, p.ID)
-			return
-		}
+	if a := b.askedBefore(p, in.node.agent); a != nil {
+		a.echoed = true
+		a.part.ID = cmp.Or(a.part.ID, p.ID)
+		return
 	}
 	if past {
 		return
 	}
 	a := &asked{part: p, agent: in.node.agent, call: prev, seenIn: in, recalled: prev == nil, echoed: true}
 	b.asked = append(b.asked, a)
+}
+
+// askedBefore is the request that a history's message repeats: the one with its id, else, where one of the two has none, the first of equal
+// name and arguments that no other message repeated.
+func (b *builder) askedBefore(p Part, agent *node) *asked {
+	if p.ID != "" {
+		for _, a := range b.asked {
+			if a.part.ID == p.ID {
+				return a
+			}
+		}
+	}
+	for _, a := range b.asked {
+		if !a.echoed && (p.ID == "" || a.part.ID == "") && a.agent == agent && a.part.Name == p.Name && a.part.Value.equal(p.Value) {
+			return a
+		}
+	}
+	return nil
 }
 
 // answer gives a result out of a history to the request that it belongs to: by id, by name, else to the oldest that has none.

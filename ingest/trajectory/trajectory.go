@@ -186,6 +186,8 @@ type ToolCall struct {
 	Outcome       Outcome
 	Error         *Error
 	Start, End    time.Time
+
+	answered bool // a later input tells of an answer, be it one whose content was not recorded
 }
 
 // Handoff is a transfer of the conversation from one agent to another.
@@ -230,14 +232,15 @@ const (
 )
 
 // Part is one piece of a message. For a tool call, ID, Name and Value (the arguments) are set; for a tool result ID, perhaps Name, Value
-// (the result) and Failed when the emitter marks it so.
+// (the result), Failed when the emitter marks it so, and Unrecorded when the message tells that the call was answered but not with what.
 type Part struct {
-	Kind   PartKind
-	Text   string
-	ID     string
-	Name   string
-	Value  Value
-	Failed bool
+	Kind       PartKind
+	Text       string
+	ID         string
+	Name       string
+	Value      Value
+	Failed     bool
+	Unrecorded bool
 }
 
 // Fact names something that a rule may need.
