@@ -55,15 +55,27 @@ func (b *builder) lacking() map[Fact]bool {
 	b.lackingOfModels(lacks)
 	b.lackingOfTools(lacks)
 	lacks[FactUserMessages] = len(o.UserMessages) == 0
-	for _, n := range b.nodes {
-		for _, f := range n.facts.Hidden {
-			lacks[f] = true
-		}
-	}
+	b.hiddenFacts(lacks)
 	if !o.IsAgent() {
 		return nil
 	}
 	return lacks
+}
+
+// hiddenFacts adds what spans say was withheld. Requested calls that one description of a model call left out are not missing where another
+// description of it, or a later history, has them.
+func (b *builder) hiddenFacts(lacks map[Fact]bool) {
+	told := map[*node]bool{}
+	for i, m := range b.out.ModelCalls {
+		told[b.calls[i].node] = len(m.ToolCalls) > 0
+	}
+	for _, n := range b.nodes {
+		for _, f := range n.facts.Hidden {
+			if f != FactToolCalls || !told[n.stands()] {
+				lacks[f] = true
+			}
+		}
+	}
 }
 
 // stoppedEarly says that the run ended without an answer for a reason that the data shows, so that none is missing.

@@ -148,8 +148,8 @@ func openLLMetryModel(s *Span, f *Facts) {
 	if withheld(a.Text("gen_ai.completion.0.content")) {
 		f.Hidden = append(f.Hidden, FactReply)
 	}
-	if finishOf(f.FinishRaw) == FinishToolCalls && !requests(f.Output) && !strings.HasSuffix(s.Scope, "instrumentation-langchain") {
-		f.Hidden = append(f.Hidden, FactToolCalls) // the answer was a call, and the emitter left it out; LangChain's has it in the node around
+	if finishOf(f.FinishRaw) == FinishToolCalls && !requests(f.Output) {
+		f.Hidden = append(f.Hidden, FactToolCalls) // the answer was a call, and the emitter left it out
 	}
 }
 

@@ -24,8 +24,8 @@ var _ = add(Dialect{
 func scoreVercel7(s *Span) int {
 	a, score := s.Attrs, 0
 	op := a.Text("gen_ai.operation.name")
-	if op == "" {
-		return 0
+	if op == "" || a.Has("gen_ai.sdk.version") || a.Text("telemetry.sdk.name") == "openlit" {
+		return 0 // OpenLIT puts durations on spans too
 	}
 	if op == "agent_step" || a.Has("gen_ai.client.operation.duration") || a.Has("gen_ai.execute_tool.duration") || a.HasPrefix("ai.settings.") {
 		score += 10
