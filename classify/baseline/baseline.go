@@ -100,8 +100,10 @@ type Snapshot struct {
 // Stats are what is known of one metric under one key. N counts the runs that tell the metric; Median, MAD (median absolute deviation) and
 // P95 (95th percentile) are in its unit.
 type Stats struct {
-	N                int
-	Median, MAD, P95 float64
+	N      int     `json:"n"`
+	Median float64 `json:"median"`
+	MAD    float64 `json:"mad"`
+	P95    float64 `json:"p95"`
 }
 
 // Stats returns what is known of the metric; N is 0 when nothing is.

@@ -41,15 +41,11 @@ func absorbCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		base, err := readBaseline(baselineFile)
+		all, err := a.judgePaths(cmd.Context(), maker.Engine, args, baselineFile)
 		if err != nil {
 			return err
 		}
-		traces, err := a.readTraces(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
-		return a.absorb(cmd.Context(), judge(traces, maker.Engine, base), maker, policyOf(cfg), set)
+		return a.absorb(cmd.Context(), all, maker, policyOf(cfg), set)
 	}
 	return cmd
 }

@@ -35,15 +35,10 @@ func classifyCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		base, err := readBaseline(baselineFile)
+		all, err := a.judgePaths(cmd.Context(), engine, args, baselineFile)
 		if err != nil {
 			return err
 		}
-		traces, err := a.readTraces(cmd.Context(), args)
-		if err != nil {
-			return err
-		}
-		all := judge(traces, engine, base)
 		if err := a.printJudged(all); err != nil {
 			return err
 		}

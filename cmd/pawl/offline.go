@@ -97,6 +97,19 @@ func (a *app) reportProblem(err error) int {
 	return 1
 }
 
+// judgePaths reads the traces of the paths and classifies them, by the baseline file if one is named.
+func (a *app) judgePaths(ctx context.Context, engine *classify.Engine, paths []string, baselineFile string) ([]judged, error) {
+	base, err := readBaseline(baselineFile)
+	if err != nil {
+		return nil, err
+	}
+	traces, err := a.readTraces(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	return judge(traces, engine, base), nil
+}
+
 // judge builds and classifies all traces. Without a baseline of its own the run learns from itself, leaving out the trace that it judges.
 func judge(traces []trajectory.Trace, engine *classify.Engine, given *baseline.Snapshot) []judged {
 	out := make([]judged, len(traces))
@@ -138,14 +151,22 @@ func readBaseline(path string) (*baseline.Snapshot, error) {
 	if path == "" {
 		return nil, nil
 	}
+	b, err := loadBaseline(path)
+	if err != nil {
+		return nil, err
+	}
+	return b.Snapshot(), nil
+}
+
+func loadBaseline(path string) (*baseline.Baseline, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usageError(err, "pawl classify without --baseline, which learns from its own run")
+		return nil, usageError(err, "pawl baseline learn FILE -o "+path)
 	}
 	defer f.Close()
 	b, err := baseline.Read(f)
 	if err != nil {
-		return nil, usageError(fmt.Errorf("%s: %w", path, err), "")
+		return nil, usageError(fmt.Errorf("%s: %w", path, err), "pawl baseline learn FILE -o a new file")
 	}
-	return b.Snapshot(), nil
+	return b, nil
 }

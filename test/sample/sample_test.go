@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"encoding/json"
 	"log/slog"
 	"math/rand/v2"
 	"testing"
@@ -75,4 +76,53 @@ func TestEveryDialectTellsTheSame(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestOrderDoesNotMatter holds that any order and any duplication of the same spans, over any number of requests, gives the same findings.
+func TestOrderDoesNotMatter(t *testing.T) {
+	engine, err := classify.New(slog.New(slog.DiscardHandler), rule.All(), classify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 3))
+	for _, d := range Dialects {
+		for _, s := range Scenarios {
+			td := Trace(d, s.Make(rng), time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), rng)
+			var first string
+			for round := range 6 {
+				requests := []ptrace.Traces{td}
+				if round > 0 {
+					requests = scatter(td, rng)
+				}
+				tr := trajectory.Build(trajectory.FromOTLP(requests, nil)[0])
+				b, err := json.Marshal(classify.NewLine(tr, engine.Classify(tr, nil)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if round == 0 {
+					first = string(b)
+				}
+				if string(b) != first {
+					t.Errorf("%s/%s: another order gave other findings:\n%s\n%s", d.Name, s.Name, first, b)
+				}
+			}
+		}
+	}
+}
+
+// scatter puts each span into a request of its own, in any order, some of them twice.
+func scatter(td ptrace.Traces, rng *rand.Rand) []ptrace.Traces {
+	in := td.ResourceSpans().At(0)
+	n := in.ScopeSpans().At(0).Spans().Len()
+	var out []ptrace.Traces
+	for _, i := range append(rng.Perm(n), rng.IntN(n), rng.IntN(n)) {
+		one := ptrace.NewTraces()
+		rs := one.ResourceSpans().AppendEmpty()
+		in.Resource().CopyTo(rs.Resource())
+		ss := rs.ScopeSpans().AppendEmpty()
+		in.ScopeSpans().At(0).Scope().CopyTo(ss.Scope())
+		in.ScopeSpans().At(0).Spans().At(i).CopyTo(ss.Spans().AppendEmpty())
+		out = append(out, one)
+	}
+	return out
 }
