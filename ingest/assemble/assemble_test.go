@@ -51,7 +51,7 @@ func TestRunAssemblesWhatTheStreamHolds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
-	go func() { ran <- s.Run(ctx, q, 0) }()
+	go func() { ran <- s.Run(ctx, q) }()
 	rng := rand.New(rand.NewPCG(1, 1))
 	want := map[string]int{}
 	for i := range 20 {

@@ -8,176 +8,72 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
 )
 
-// generation is one hour of stream time in a Badger of its own, dropped as a directory when retention is over.
+const (
+	valueThreshold = 1 << 10
+	memTable       = 4 << 20 // a transaction may hold 3/20 of it
+)
+
+// generation is the Badger of one hour, dropped as a directory when retention is over.
 type generation struct {
 	start time.Time
 	dir   string
-	db    *badger.DB // nil while closed: only those that a live trace can reach are kept open
+	dirty atomic.Bool // written since the last sync
+
+	mu    sync.Mutex
+	db    *badger.DB // nil while closed
+	users int        // calls of use that are running
+	keep  bool       // it stays open without users: a live trace may reach it
 }
 
-const hourName = "20060102T15"
+const hourName = "20060102T150405"
 
-func (s *Store) path(start time.Time) string {
-	return filepath.Join(s.dir, start.UTC().Format(hourName))
-}
-
-// loadGenerations finds the directories there are and opens those that live traces can reach.
-func (s *Store) loadGenerations() error {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
+// use runs f on the generation, which is opened for it unless it is open.
+func (g *generation) use(lg *slog.Logger, f func(*badger.DB) error) error {
+	if err := g.enter(lg); err != nil {
 		return err
 	}
-	for _, e := range entries {
-		start, err := time.Parse(hourName, e.Name())
-		if err != nil || !e.IsDir() {
-			continue
-		}
-		s.gens = append(s.gens, &generation{start: start, dir: filepath.Join(s.dir, e.Name())})
-	}
-	slices.SortFunc(s.gens, func(a, b *generation) int { return a.start.Compare(b.start) })
-	for _, g := range s.live() {
-		if err := s.openGeneration(g); err != nil {
-			return err
-		}
-	}
-	return s.takeOver()
+	err := f(g.db)
+	return errors.Join(err, g.leave())
 }
 
-// live are the generations that hold records of traces which may still be open, oldest first.
-func (s *Store) live() []*generation {
-	if len(s.gens) == 0 {
-		return nil
+func (g *generation) enter(lg *slog.Logger) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.open(lg); err != nil {
+		return err
 	}
-	reach := s.gens[len(s.gens)-1].start.Add(-s.o.MaxAge).Truncate(s.o.Generation)
-	i := slices.IndexFunc(s.gens, func(g *generation) bool { return !g.start.Before(reach) })
-	return s.gens[i:]
-}
-
-func (s *Store) newest() *generation { return s.gens[len(s.gens)-1] }
-
-func (s *Store) openGeneration(g *generation) error {
-	if g.db != nil {
-		return nil
-	}
-	o := badger.DefaultOptions(g.dir).
-		WithValueThreshold(1 << 10).WithMemTableSize(4 << 20).WithValueLogFileSize(64 << 20).
-		WithNumMemtables(2).WithNumLevelZeroTables(2).WithNumLevelZeroTablesStall(8).WithNumCompactors(2).
-		WithCompression(options.None).WithBlockCacheSize(0).WithSyncWrites(false).WithDetectConflicts(false).WithMetricsEnabled(false).
-		WithLogger(badgerLog{s.lg})
-	db, err := badger.Open(o)
-	if err != nil {
-		return fmt.Errorf("open generation %s: %w", g.dir, err)
-	}
-	g.db = db
+	g.users++
 	return nil
 }
 
-// roll begins the generation of that stream time, unless it has begun. The one before is synced first, so that what a cursor in the new one says
-// holds for the old one too.
-func (s *Store) roll(at time.Time) error {
-	start := at.UTC().Truncate(s.o.Generation)
-	if len(s.gens) > 0 && !start.After(s.newest().start) {
-		return nil
-	}
-	if err := s.Sync(); err != nil {
-		return err
-	}
-	g := &generation{start: start, dir: s.path(start)}
-	if err := os.MkdirAll(g.dir, 0o700); err != nil {
-		return err
-	}
-	if err := s.openGeneration(g); err != nil {
-		return err
-	}
-	s.gens = append(s.gens, g)
-	if err := s.takeOver(); err != nil {
-		return err
-	}
-	return s.forget()
+func (g *generation) leave() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.users--
+	return g.closeUnused()
 }
 
-// takeOver copies the headers and index entries of the traces that were open in the generation before, and the cursor, into the newest one. A kill in
-// the middle makes it start again.
-func (s *Store) takeOver() error {
-	if len(s.gens) == 0 {
-		return nil
+// retain opens the generation for good, or lets it close when its last user has gone.
+func (g *generation) retain(lg *slog.Logger, keep bool) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.keep = keep
+	if keep {
+		return g.open(lg)
 	}
-	g := s.newest()
-	if done, err := has(g.db, rolledKey); err != nil || done {
-		return err
-	}
-	batch := g.db.NewWriteBatch()
-	defer batch.Cancel()
-	if len(s.gens) > 1 && s.gens[len(s.gens)-2].db != nil {
-		if err := copyOpen(s.gens[len(s.gens)-2].db, batch); err != nil {
-			return err
-		}
-	}
-	if err := batch.Set(rolledKey, nil); err != nil {
-		return err
-	}
-	return batch.Flush()
+	return g.closeUnused()
 }
 
-func copyOpen(from *badger.DB, to *badger.WriteBatch) error {
-	return from.View(func(txn *badger.Txn) error {
-		it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte("o")})
-		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
-			seq, t, ok := splitIndexKey(it.Item().Key())
-			if !ok {
-				continue
-			}
-			h, err := getHeader(txn, t)
-			if err != nil || h == nil {
-				return errors.Join(err, fmt.Errorf("open trace %s has no header", t))
-			}
-			if err := errors.Join(putJSON(to.Set, headerKey(t), h), to.Set(openKey(seq, t), nil), to.Set(dueKey(h.Due, t), nil)); err != nil {
-				return err
-			}
-		}
-		item, err := txn.Get(cursorKey)
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		return item.Value(func(v []byte) error { return to.Set(cursorKey, slices.Clone(v)) })
-	})
-}
-
-// forget closes the generations that live traces no longer reach and drops those whose retention is over.
-func (s *Store) forget() error {
-	live := s.live()
-	edge := s.newest().start.Add(-s.o.Retention)
-	var kept []*generation
-	for _, g := range s.gens {
-		if !slices.Contains(live, g) {
-			if err := g.close(); err != nil {
-				return err
-			}
-		}
-		if g.start.Add(s.o.Generation).After(edge) || slices.Contains(live, g) {
-			kept = append(kept, g)
-			continue
-		}
-		if err := os.RemoveAll(g.dir); err != nil {
-			return err
-		}
-	}
-	s.gens = kept
-	return nil
-}
-
-func (g *generation) close() error {
-	if g.db == nil {
+func (g *generation) closeUnused() error {
+	if g.keep || g.users > 0 || g.db == nil {
 		return nil
 	}
 	err := g.db.Close()
@@ -185,16 +81,70 @@ func (g *generation) close() error {
 	return err
 }
 
-func has(db *badger.DB, key []byte) (found bool, err error) {
-	err = db.View(func(txn *badger.Txn) error {
-		_, err := txn.Get(key)
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			return nil
+func (g *generation) open(lg *slog.Logger) error {
+	if g.db != nil {
+		return nil
+	}
+	o := badger.DefaultOptions(g.dir).
+		WithValueThreshold(valueThreshold).WithMemTableSize(memTable).WithValueLogFileSize(64 << 20).WithVerifyValueChecksum(true).
+		WithNumMemtables(2).WithNumLevelZeroTables(2).WithNumLevelZeroTablesStall(8).WithNumCompactors(2).
+		WithCompression(options.None).WithBlockCacheSize(0).WithSyncWrites(false).WithDetectConflicts(false).WithMetricsEnabled(false).
+		WithLogger(badgerLog{lg})
+	db, err := badger.Open(o)
+	if err != nil {
+		return fmt.Errorf("open generation %s: %w: if it cannot be mended, move the directory away to go on without its traces", g.dir, err)
+	}
+	g.db = db
+	return nil
+}
+
+// sync puts on disk what was written; closing does that too.
+func (g *generation) sync() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.dirty.Swap(false) || g.db == nil {
+		return nil
+	}
+	if err := g.db.Sync(); err != nil {
+		g.dirty.Store(true)
+		return fmt.Errorf("sync %s: %w", g.dir, err)
+	}
+	return nil
+}
+
+// listGenerations finds the generations of a store, oldest first.
+func listGenerations(dir string) (gens []*generation, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if start, err := time.Parse(hourName, e.Name()); err == nil && e.IsDir() {
+			gens = append(gens, &generation{start: start, dir: filepath.Join(dir, e.Name())})
 		}
-		found = err == nil
-		return err
-	})
-	return found, err
+	}
+	slices.SortFunc(gens, func(a, b *generation) int { return a.start.Compare(b.start) })
+	return gens, nil
+}
+
+func (s *Store) newest() *generation { return s.gens[len(s.gens)-1] }
+
+// since are the generations that hold what was stored since then, oldest first.
+func (s *Store) since(at time.Time) []*generation {
+	for i, g := range s.gens {
+		if g.start.Add(s.o.Generation).After(at) {
+			return s.gens[i:]
+		}
+	}
+	return s.gens[max(0, len(s.gens)-1):]
+}
+
+// live are the generations that the headers of late records are looked up in.
+func (s *Store) live() []*generation {
+	if len(s.gens) == 0 {
+		return nil
+	}
+	return s.since(s.newest().start.Add(-s.o.MaxAge))
 }
 
 // badgerLog passes Badger's warnings and errors on and leaves its chatter out.

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"time"
 )
 
 type (
@@ -16,6 +15,8 @@ type (
 
 func (t traceID) String() string { return hex.EncodeToString(t[:]) }
 
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
 func parseTraceID(s string) (t traceID, err error) {
 	if len(s) != hex.EncodedLen(len(t)) {
 		return t, fmt.Errorf("trace id %q is not 32 hex digits", s)
@@ -24,37 +25,53 @@ func parseTraceID(s string) (t traceID, err error) {
 	return t, err
 }
 
-func digestOf(b []byte) (d digest) {
-	sum := sha256.Sum256(b)
-	copy(d[:], sum[:])
+func digestOf(parts ...[]byte) (d digest) {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p)
+	}
+	copy(d[:], h.Sum(nil))
 	return d
 }
+
+// The signals as they stand in keys.
+const (
+	spanSignal byte = 't'
+	logSignal  byte = 'l'
+)
 
 var (
 	cursorKey = []byte("C")
 	rolledKey = []byte("R")
+
+	headerPrefix = []byte("h")
+	duePrefix    = []byte("d")
+	openPrefix   = []byte("o")
+)
+
+const (
+	recordKeyLen = 1 + 16 + 1 + 8 + 16
+	signalAt     = 1 + 16 // where what tells a record from others of its trace begins in its key
 )
 
 func recordPrefix(t traceID) []byte { return append([]byte{'s'}, t[:]...) }
 
 func recordKey(t traceID, signal byte, s spanID, d digest) []byte {
-	k := append(recordPrefix(t), signal)
-	k = append(k, s[:]...)
-	return append(k, d[:]...)
+	k := append(make([]byte, 0, recordKeyLen), 's')
+	k = append(append(k, t[:]...), signal)
+	return append(append(k, s[:]...), d[:]...)
 }
-
-const recordKeyLen = 1 + 16 + 1 + 8 + 16
 
 func contextKey(d digest) []byte { return append([]byte{'c'}, d[:]...) }
 
 func headerKey(t traceID) []byte { return append([]byte{'h'}, t[:]...) }
 
-func dueKey(at time.Time, t traceID) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{'d'}, uint64(max(0, at.UnixNano()))), t[:]...)
-}
+func dueKey(at instant, t traceID) []byte { return indexKey('d', uint64(at), t) }
 
-func openKey(seq uint64, t traceID) []byte {
-	return append(binary.BigEndian.AppendUint64([]byte{'o'}, seq), t[:]...)
+func openKey(seq uint64, t traceID) []byte { return indexKey('o', seq, t) }
+
+func indexKey(kind byte, n uint64, t traceID) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{kind}, n), t[:]...)
 }
 
 // splitIndexKey reads a d or o key.

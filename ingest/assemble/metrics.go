@@ -1,7 +1,6 @@
 package assemble
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,16 +15,24 @@ type metrics struct {
 	completed   *prometheus.CounterVec
 	reopened    prometheus.Counter
 	notAgent    prometheus.Counter
-	quarantined prometheus.Counter
+	quarantined *prometheus.CounterVec
+	truncated   prometheus.Counter
 	earlyPurge  prometheus.Counter
 	failed      prometheus.Counter
 	behind      prometheus.Gauge
+	open        prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer, partition int) (*metrics, error) {
 	labels := prometheus.Labels{"partition": strconv.Itoa(partition)}
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "pawl_assemble_" + name + "_total", Help: help, ConstLabels: labels})
+	}
+	byReason := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pawl_assemble_" + name + "_total", Help: help, ConstLabels: labels}, []string{"reason"})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "pawl_assemble_" + name, Help: help, ConstLabels: labels})
 	}
 	m := &metrics{
 		reg:         reg,
@@ -35,24 +42,28 @@ func newMetrics(reg prometheus.Registerer, partition int) (*metrics, error) {
 		overflow:    counter("overflow", "spans and log records beyond what a trace may hold"),
 		reopened:    counter("reopened", "complete traces that late records opened again"),
 		notAgent:    counter("not_agent", "complete traces that were none of an agent's and were dropped"),
-		quarantined: counter("quarantined", "requests and stored values that could not be read"),
+		truncated:   counter("truncated", "traces handed over without records beyond a limit"),
 		earlyPurge:  counter("early_purge", "times that the stream was purged below open traces because it filled up"),
 		failed:      counter("failed", "times that a complete trace could not be handed over and has to come again"),
-		completed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pawl_assemble_completed_total", Help: "traces completed, by reason",
-			ConstLabels: labels}, []string{"reason"}),
-		behind: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pawl_assemble_behind", Help: "messages of the stream not yet applied", ConstLabels: labels}),
+		quarantined: byReason("quarantined", "requests, stored values and traces that could not be read, by reason"),
+		completed:   byReason("completed", "revisions of complete traces handed over, by reason"),
+		behind:      gauge("behind", "messages of the stream not yet applied"),
+		open:        gauge("open", "traces that are not complete, or not yet handed over"),
 	}
-	for _, c := range m.all() {
+	for i, c := range m.all() {
 		if err := reg.Register(c); err != nil {
-			m.unregister()
-			return nil, errors.Join(err)
+			for _, c := range m.all()[:i] {
+				reg.Unregister(c)
+			}
+			return nil, err
 		}
 	}
 	return m, nil
 }
 
 func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.records, m.duplicates, m.unplaced, m.overflow, m.reopened, m.notAgent, m.quarantined, m.earlyPurge, m.failed, m.completed, m.behind}
+	return []prometheus.Collector{m.records, m.duplicates, m.unplaced, m.overflow, m.reopened, m.notAgent, m.quarantined, m.earlyPurge, m.failed, m.completed, m.truncated,
+		m.behind, m.open}
 }
 
 func (m *metrics) unregister() {

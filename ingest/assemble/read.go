@@ -1,12 +1,11 @@
 package assemble
 
 import (
-	"context"
+	"bytes"
+	"cmp"
 	"errors"
-	"fmt"
-	"iter"
+	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -16,233 +15,184 @@ import (
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
-// rawTrace is a trace as it lies in the store.
-type rawTrace struct {
-	keys     [][]byte
+// Raw is a trace as it is kept.
+type Raw struct {
+	Traces    []byte // one OTLP request in protobuf with all spans, every version of them
+	Logs      []byte // one with all log records
+	Truncated bool   // records of it were left out at a limit or dropped
+
 	revision string
-	traces   []byte // one OTLP request with all spans
-	logs     []byte // one OTLP request with all log records
+	keys     [][]byte
+	damaged  []damage
 }
 
-// readRaw gathers a trace's records from the live generations. A value that fails its checksum is quarantined and left out.
-func (s *Store) readRaw(ctx context.Context, t traceID) (rawTrace, error) {
-	return s.gather(ctx, t, s.live())
+// damage is a record that cannot be read any more.
+type damage struct {
+	key, value []byte
+	what       string
 }
 
-func (s *Store) gather(ctx context.Context, t traceID, gens []*generation) (rawTrace, error) {
-	type bodies struct {
-		signal  byte
-		context []byte
-		bytes   [][]byte
-	}
-	var raw rawTrace
-	var digests [][]byte
-	var order []*bodies
-	groups := map[string]*bodies{} // by signal and context
-	seen := map[string]bool{}
-	for _, g := range gens {
-		err := g.db.View(func(txn *badger.Txn) error {
-			it := txn.NewIterator(badger.IteratorOptions{Prefix: recordPrefix(t), PrefetchValues: true, PrefetchSize: 64})
-			defer it.Close()
-			for it.Rewind(); it.Valid(); it.Next() {
-				key := it.Item().KeyCopy(nil)
-				if len(key) != recordKeyLen || seen[string(key)] {
-					continue
-				}
-				v, err := it.Item().ValueCopy(nil)
-				if err != nil {
-					return fmt.Errorf("value: %w", err)
-				}
-				ctxDigest, b, ok := openValue(v)
-				if !ok {
-					if err := s.damaged(ctx, t, v); err != nil {
-						return err
-					}
-					continue
-				}
-				group := string(key[17]) + string(ctxDigest[:])
-				at := groups[group]
-				if at == nil {
-					c, err := s.readContext(ctxDigest, gens)
-					if err != nil {
-						return err
-					}
-					at = &bodies{signal: key[17], context: c}
-					groups[group], order = at, append(order, at)
-				}
-				at.bytes = append(at.bytes, b)
-				seen[string(key)] = true
-				raw.keys = append(raw.keys, key)
-				digests = append(digests, key[17:])
-			}
-			return nil
-		})
+// kept is a record as it was read.
+type kept struct {
+	stored
+	key    []byte
+	around []byte
+}
+
+// gather reads a trace's records. The same records give the same bytes.
+func gather(lg *slog.Logger, t traceID, gens []*generation) (Raw, error) {
+	g := gathering{at: map[string]int{}, contexts: map[digest][]byte{}}
+	for _, gen := range gens {
+		err := gen.use(lg, func(db *badger.DB) error { return db.View(func(txn *badger.Txn) error { return g.generation(txn, t) }) })
 		if err != nil {
-			return raw, err
+			return Raw{}, err
 		}
 	}
-	for _, at := range order {
-		req, err := request(at.context, at.bytes)
-		if err != nil {
-			return raw, err
+	return g.raw()
+}
+
+type gathering struct {
+	records  []kept
+	at       map[string]int // by key
+	contexts map[digest][]byte
+	damaged  []damage
+}
+
+func (g *gathering) generation(txn *badger.Txn, t traceID) error {
+	it := txn.NewIterator(badger.IteratorOptions{Prefix: recordPrefix(t), PrefetchValues: true, PrefetchSize: 64})
+	defer it.Close()
+	for it.Rewind(); it.Valid(); it.Next() {
+		key := it.Item().KeyCopy(nil)
+		if len(key) != recordKeyLen {
+			continue
 		}
-		if at.signal == 't' {
-			raw.traces = append(raw.traces, req...)
+		value, err := it.Item().ValueCopy(nil)
+		if errors.Is(err, badger.ErrDBClosed) {
+			return err
+		}
+		r, why := g.record(txn, key, value, err)
+		if why != "" {
+			g.damaged = append(g.damaged, damage{key, value, why})
+			continue
+		}
+		g.add(r)
+	}
+	return nil
+}
+
+// record checks what was read; why says what is wrong with it.
+func (g *gathering) record(txn *badger.Txn, key, value []byte, failed error) (r kept, why string) {
+	if failed != nil {
+		return r, failed.Error()
+	}
+	s, err := unsealRecord(value)
+	if err != nil {
+		return r, err.Error()
+	}
+	around, err := g.context(txn, s.context)
+	if err != nil {
+		return r, "its resource and scope: " + err.Error()
+	}
+	return kept{s, key, around}, ""
+}
+
+func (g *gathering) context(txn *badger.Txn, d digest) ([]byte, error) {
+	if c, ok := g.contexts[d]; ok {
+		return c, nil
+	}
+	v, err := getValue(txn, contextKey(d))
+	if err != nil {
+		return nil, err
+	}
+	c, err := unseal(v)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := splitContext(c); err != nil {
+		return nil, err
+	}
+	g.contexts[d] = c
+	return c, nil
+}
+
+// add takes a record once, though several generations may hold it.
+func (g *gathering) add(r kept) {
+	i, ok := g.at[string(r.key)]
+	switch {
+	case !ok:
+		g.at[string(r.key)] = len(g.records)
+		g.records = append(g.records, r)
+	case r.before(g.records[i].stored):
+		g.records[i] = r
+	}
+}
+
+func (g *gathering) raw() (Raw, error) {
+	raw := Raw{keys: make([][]byte, len(g.records))}
+	for i, r := range g.records {
+		raw.keys[i] = r.key
+	}
+	slices.SortFunc(raw.keys, bytes.Compare)
+	ids := make([][]byte, len(raw.keys))
+	for i, k := range raw.keys {
+		ids[i] = k[signalAt:]
+	}
+	raw.revision = digestOf(ids...).String()
+	for _, d := range g.damaged {
+		if _, whole := g.at[string(d.key)]; !whole { // another generation may have it
+			raw.damaged = append(raw.damaged, d)
+		}
+	}
+	slices.SortFunc(g.records, compareKept)
+	var err error
+	for first, next := 0, 0; first < len(g.records); first = next {
+		var run [][]byte
+		r := g.records[first]
+		for next = first; next < len(g.records) && g.records[next].sharesRequest(r); next++ {
+			run = append(run, g.records[next].bytes)
+		}
+		if r.key[signalAt] == spanSignal {
+			raw.Traces, err = appendRequest(raw.Traces, r.around, run)
 		} else {
-			raw.logs = append(raw.logs, req...)
+			raw.Logs, err = appendRequest(raw.Logs, r.around, run)
+		}
+		if err != nil {
+			return raw, err
 		}
 	}
-	slices.SortFunc(digests, slices.Compare)
-	raw.revision = digestHex(slices.Concat(digests...))
 	return raw, nil
 }
 
-func (s *Store) readContext(d digest, gens []*generation) (context []byte, err error) {
-	for _, g := range slices.Backward(gens) {
-		err = g.db.View(func(txn *badger.Txn) error {
-			item, err := txn.Get(contextKey(d))
-			if err != nil {
-				return err
-			}
-			return item.Value(func(v []byte) error {
-				_, b, ok := openValue(v)
-				if !ok {
-					return errors.New("the stored resource of a span is damaged")
-				}
-				context = slices.Clone(b)
-				return nil
-			})
-		})
-		if !errors.Is(err, badger.ErrKeyNotFound) {
-			return context, err
-		}
+// compareKept puts log records into the order of their requests, on which the meaning of those with one time rests, and spans by what they stand under.
+func compareKept(a, b kept) int {
+	signal := cmp.Compare(a.key[signalAt], b.key[signalAt])
+	context := bytes.Compare(a.context[:], b.context[:])
+	if a.key[signalAt] == logSignal {
+		return cmp.Or(signal, cmp.Compare(a.position, b.position), context, bytes.Compare(a.key, b.key))
 	}
-	return nil, fmt.Errorf("the resource of a span is not stored: %w", err)
+	return cmp.Or(signal, context, bytes.Compare(a.key, b.key))
 }
 
-func (s *Store) damaged(ctx context.Context, t traceID, v []byte) error {
-	s.metrics.quarantined.Inc()
-	return s.o.Quarantine(ctx, "stored value is damaged", map[string]string{"trace": t.String()}, v)
+func (k kept) sharesRequest(other kept) bool {
+	return k.key[signalAt] == other.key[signalAt] && k.context == other.context
 }
 
-// decode turns the raw trace into the form that the normaliser takes.
-func (r rawTrace) decode(t traceID, truncated bool) (trajectory.Trace, error) {
-	td, _, err := wire.Decode(wire.Traces, r.traces)
+// trace decodes what was kept.
+func (r Raw) trace(t traceID) (trajectory.Trace, error) {
+	spans, _, err := wire.Decode(wire.Traces, r.Traces)
 	if err != nil {
 		return trajectory.Trace{}, err
 	}
-	ld, _, err := wire.Decode(wire.Logs, r.logs)
+	logs, _, err := wire.Decode(wire.Logs, r.Logs)
 	if err != nil {
 		return trajectory.Trace{}, err
 	}
-	traces := trajectory.FromOTLP([]ptrace.Traces{td.Traces}, []plog.Logs{ld.Logs})
-	if len(traces) == 0 {
-		return trajectory.Trace{ID: t.String(), Truncated: truncated}, nil
-	}
-	traces[0].Truncated = traces[0].Truncated || truncated
-	return traces[0], nil
-}
-
-// ErrNotFound says that the store holds no trace of that id.
-var ErrNotFound = errors.New("no such trace")
-
-// Get returns a kept trace, complete or not, however old.
-func (s *Store) Get(ctx context.Context, id string) (trajectory.Trace, error) {
-	t, err := parseTraceID(id)
-	if err != nil {
-		return trajectory.Trace{}, fmt.Errorf("%w: %v", ErrNotFound, err)
-	}
-	s.mu.Lock() // old generations are opened and closed again
-	defer s.mu.Unlock()
-	gens, closeOld, err := s.everyGeneration()
-	defer closeOld()
-	if err != nil {
-		return trajectory.Trace{}, err
-	}
-	raw, err := s.gather(ctx, t, gens)
-	if err != nil {
-		return trajectory.Trace{}, err
-	}
-	if len(raw.keys) == 0 {
-		return trajectory.Trace{}, ErrNotFound
-	}
-	h, err := s.findHeader(t)
-	return orTrace(raw, t, h, err)
-}
-
-func orTrace(raw rawTrace, t traceID, h *header, err error) (trajectory.Trace, error) {
-	if err != nil {
-		return trajectory.Trace{}, err
-	}
-	return raw.decode(t, h != nil && h.Truncated)
-}
-
-// everyGeneration opens all generations; closeOld closes those again that no live trace can reach.
-func (s *Store) everyGeneration() (gens []*generation, closeOld func(), err error) {
-	var opened []*generation
-	closeOld = func() {
-		for _, g := range opened {
-			if err := g.close(); err != nil {
-				s.lg.Warn("close generation", "dir", g.dir, "err", err)
-			}
+	out := trajectory.Trace{ID: t.String()}
+	for _, trace := range trajectory.FromOTLP([]ptrace.Traces{spans.Traces}, []plog.Logs{logs.Logs}) {
+		if trace.ID == out.ID {
+			out = trace
 		}
 	}
-	for _, g := range s.gens {
-		if g.db == nil {
-			if err := s.openGeneration(g); err != nil {
-				return nil, closeOld, err
-			}
-			opened = append(opened, g)
-		}
-	}
-	return s.gens, closeOld, nil
-}
-
-// Kept is a trace in the list of Recent.
-type Kept struct {
-	ID   string
-	Last time.Time // stream time of its latest record
-	Open bool
-}
-
-// Recent lists the traces of the live generations, in no order.
-func (s *Store) Recent() iter.Seq2[Kept, error] {
-	return func(yield func(Kept, error) bool) {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		seen := map[traceID]bool{}
-		for _, g := range slices.Backward(s.live()) {
-			err := g.db.View(func(txn *badger.Txn) error { return listHeaders(txn, seen, yield) })
-			if errors.Is(err, errStop) {
-				return
-			}
-			if err != nil {
-				yield(Kept{}, err)
-				return
-			}
-		}
-	}
-}
-
-var errStop = errors.New("stop")
-
-func listHeaders(txn *badger.Txn, seen map[traceID]bool, yield func(Kept, error) bool) error {
-	it := txn.NewIterator(badger.IteratorOptions{Prefix: []byte("h")})
-	defer it.Close()
-	for it.Rewind(); it.Valid(); it.Next() {
-		var t traceID
-		copy(t[:], it.Item().Key()[1:])
-		h, err := getHeader(txn, t)
-		if err != nil {
-			return err
-		}
-		if seen[t] || h.Dropped {
-			continue
-		}
-		seen[t] = true
-		if !yield(Kept{t.String(), h.Last, h.open()}, nil) {
-			return errStop
-		}
-	}
-	return nil
+	out.Truncated = out.Truncated || r.Truncated
+	return out, nil
 }

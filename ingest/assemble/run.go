@@ -9,22 +9,23 @@ import (
 	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
-// How often Run syncs and looks for complete traces.
-const beat = 100 * time.Millisecond
+const (
+	beat  = 100 * time.Millisecond // between syncs and sweeps
+	check = 5                      // beats between looks at the stream
+)
 
-// Run applies the partition's messages and hands complete traces over, until ctx ends. An error is fatal: what the stream held may have a hole, or
-// the store cannot be written.
-func (s *Store) Run(ctx context.Context, q *queue.Queue, partition int) error {
-	from, last, err := s.start(ctx, q, partition)
+// Run applies the messages of the store's partition and hands complete traces over, until ctx ends. An error is fatal: the stream may have a hole, or
+// the store cannot be written. The store may be closed once Run has returned.
+func (s *Store) Run(ctx context.Context, q *queue.Queue) error {
+	from, err := s.start(ctx, q)
 	if err != nil {
-		return fmt.Errorf("assemble: partition %d: %w", partition, err)
+		return fmt.Errorf("assemble: partition %d: %w", s.o.Partition, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	messages := make(chan received)
 	go func() {
 		defer close(messages)
-		for m, err := range q.Read(ctx, partition, from) {
+		for m, err := range q.Read(ctx, s.o.Partition, from) {
 			select {
 			case messages <- received{m, err}:
 			case <-ctx.Done():
@@ -32,11 +33,15 @@ func (s *Store) Run(ctx context.Context, q *queue.Queue, partition int) error {
 			}
 		}
 	}()
-	err = s.loop(ctx, q, partition, messages, last-min(last, from-1))
+	r := run{Store: s, q: q, messages: messages, applied: time.Now()}
+	err = r.loop(ctx)
 	cancel()
-	for range messages { // the reader has gone before the store is closed
+	for range messages { // the reader goes before the queue may be closed
 	}
-	return err
+	if err = errors.Join(err, s.Sync()); err != nil {
+		return fmt.Errorf("assemble: partition %d: %w", s.o.Partition, err)
+	}
+	return nil
 }
 
 type received struct {
@@ -44,131 +49,150 @@ type received struct {
 	err error
 }
 
-func (s *Store) loop(ctx context.Context, q *queue.Queue, partition int, messages <-chan received, pending uint64) error {
+// run is one running Run.
+type run struct {
+	*Store
+	q        *queue.Queue
+	messages <-chan received
+	applied  time.Time // wall time of the last message, or of the start
+	beats    int
+}
+
+func (r *run) loop(ctx context.Context) error {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	for {
+	ready := make(chan struct{}) // closed, so that a sweep with more to do takes turns with messages
+	close(ready)
+	var more <-chan struct{}
+	for ctx.Err() == nil {
+		var err error
 		select {
 		case <-ctx.Done():
-			return s.Sync()
-		case m, ok := <-messages:
-			if !ok || ctx.Err() != nil {
-				return s.Sync()
+		case m, ok := <-r.messages:
+			if !ok {
+				return nil
 			}
-			if m.err != nil {
-				return fmt.Errorf("assemble: partition %d: %w", partition, m.err)
-			}
-			if err := s.Apply(ctx, m.Message); err != nil {
-				return err
-			}
-			pending = m.Pending
-			s.metrics.behind.Set(float64(pending))
+			err = r.message(ctx, m)
 		case now := <-tick.C:
-			if err := s.tick(ctx, q, partition, now, pending == 0); err != nil && ctx.Err() == nil {
-				return err
+			if err = r.tick(ctx, now); err == nil {
+				more = ready
 			}
+		case <-more:
+			var again bool
+			if again, err = r.Sweep(ctx); !again {
+				more = nil
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// message applies one message, and waits while quarantine for parts of it is not to be had.
+func (r *run) message(ctx context.Context, m received) error {
+	if m.err != nil {
+		return advise(m.err)
+	}
+	for {
+		err := r.Apply(ctx, m.Message)
+		if !r.transient(err) {
+			r.applied = time.Now()
+			r.metrics.behind.Set(float64(m.Pending))
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
 		}
 	}
 }
 
-// tick syncs, sweeps and purges.
-func (s *Store) tick(ctx context.Context, q *queue.Queue, partition int, wall time.Time, caughtUp bool) error {
-	if err := s.syncLocked(); err != nil {
+// advise says what to do about a stream that cannot be read on.
+func advise(err error) error {
+	if gap, ok := errors.AsType[*queue.GapError](err); ok {
+		return fmt.Errorf("%w: what they held can only come from its senders again: purge the stream below message %d and start again to go on without it", err, gap.Last+1)
+	}
+	if errors.Is(err, queue.ErrSlowConsumer) {
+		return fmt.Errorf("%w: start again: reading goes on behind the last message that was applied", err)
+	}
+	return err
+}
+
+// tick syncs, and now and then looks whether the stream holds more, so that the clock may run and messages may go.
+func (r *run) tick(ctx context.Context, now time.Time) error {
+	if err := r.Sync(); err != nil {
 		return err
 	}
-	if err := s.Sweep(ctx, s.now(wall, caughtUp)); err != nil {
+	r.note()
+	if r.beats++; r.beats%check != 0 {
+		return nil
+	}
+	info, err := r.q.Info(ctx, r.o.Partition)
+	if err != nil {
+		if r.transient(err) {
+			r.applied = now // what came meanwhile is not known
+			return nil
+		}
 		return err
 	}
-	return s.purge(ctx, q, partition)
+	if info.Last <= r.cursor.Seq {
+		r.clock.rest(now.Sub(r.applied))
+		r.metrics.behind.Set(0)
+	}
+	if err := r.housekeep(now); err != nil {
+		return err
+	}
+	return r.purge(ctx, r.q, info)
 }
 
-func (s *Store) syncLocked() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.Sync()
+// housekeep begins a new hour though no message does, so that retention holds in a quiet time too.
+func (r *run) housekeep(now time.Time) error {
+	if len(r.gens) == 0 {
+		return nil
+	}
+	if r.clock.idle > 0 {
+		if err := r.roll(now); err != nil {
+			return err
+		}
+	}
+	return r.forget(now)
 }
 
-// now is the time to judge quiet by: that of the last message applied, or the wall's when nothing waits. After a start the wall counts from the start,
-// so that senders which could not reach us have the same grace again.
-func (s *Store) now(wall time.Time, caughtUp bool) time.Time {
-	if !caughtUp {
-		return s.stream
-	}
-	if s.stream.Before(s.started) {
-		return later(s.stream, s.stream.Add(wall.Sub(s.started)))
-	}
-	return later(s.stream, wall)
-}
-
-// start finds where to go on. After a clean stop that is behind the cursor; otherwise behind the last sync, over what is there; and when the stream is
-// not the one that the cursor speaks of, from its beginning.
-func (s *Store) start(ctx context.Context, q *queue.Queue, partition int) (from, last uint64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	info, err := q.Info(ctx, partition)
-	if err != nil {
-		return 0, 0, err
-	}
-	c := s.cursor
-	switch {
-	case c.Seq == 0:
-		return max(info.First, 1), info.Last, nil
-	case c.Seq > info.Last || c.Seq < info.First:
-		s.lg.Warn("the cursor's message is not in the stream: reading all that is there again", "cursor", c.Seq, "first", info.First, "last", info.Last)
-		return s.rewind(info.First), info.Last, nil
-	}
-	m, err := q.Get(ctx, partition, c.Seq)
-	if err != nil {
-		return 0, 0, fmt.Errorf("the cursor's message %d: %w", c.Seq, err)
-	}
-	if digestHex(m.Data) != c.Digest {
-		s.lg.Warn("the cursor's message is another one: reading all that is there again", "cursor", c.Seq)
-		return s.rewind(info.First), info.Last, nil
-	}
-	s.stream = m.Stored
-	if s.synced < c.Seq {
-		s.lg.Info("the last stop was not clean: reading again what was not synced", "from", s.synced+1, "to", c.Seq)
-		return max(info.First, s.synced+1), info.Last, nil
-	}
-	return c.Seq + 1, info.Last, nil
-}
-
-// rewind forgets the numbers of a stream that is no more: headers must not take new messages for ones that they have seen.
-func (s *Store) rewind(first uint64) uint64 {
-	s.cursor, s.synced = cursor{Epoch: s.cursor.Epoch + 1}, 0
-	return max(first, 1)
-}
-
-// purge lets go of messages that no open trace needs. Past half of its size the stream is purged up to the last sync: better a trace that a crash can
-// cut short than a receiver that refuses.
-func (s *Store) purge(ctx context.Context, q *queue.Queue, partition int) error {
+// purge lets go of messages that no trace needs which still collects records. Past half of its size the stream is purged up to the last sync: better a
+// trace that a lost disk can cut short than a receiver that refuses. The cursor's own message stays, to know the stream by.
+func (s *Store) purge(ctx context.Context, q *queue.Queue, info queue.Info) error {
 	below, err := s.oldestOpen()
 	if err != nil {
 		return err
 	}
-	if below == 0 {
-		below = s.cursor.Seq
+	if below == 0 || below > s.synced {
+		below = s.synced
 	}
-	below = min(below, s.synced, s.cursor.Seq)
-	info, err := q.Info(ctx, partition)
-	if err != nil {
-		return s.transient(err)
-	}
-	if info.MaxBytes > 0 && info.Bytes > info.MaxBytes/2 && below < s.synced {
-		s.metrics.earlyPurge.Inc()
+	early := below < s.synced && info.First < s.synced && info.MaxBytes > 0 && info.Bytes > info.MaxBytes/2
+	if early {
 		below = s.synced
 	}
 	if below <= info.First {
 		return nil
 	}
-	return s.transient(q.Purge(ctx, partition, below))
+	if early {
+		s.metrics.earlyPurge.Inc()
+	}
+	if err := q.Purge(ctx, s.o.Partition, below); !s.transient(err) {
+		return err
+	}
+	return nil
 }
 
-// transient lets an error of a stream that does not answer pass: the next beat tries again.
-func (s *Store) transient(err error) error {
+// transient says that the stream did not answer, which passes.
+func (s *Store) transient(err error) bool {
 	if _, ok := errors.AsType[*queue.UnavailableError](err); ok {
 		s.lg.Warn("the stream does not answer", "err", err)
-		return nil
+		return true
 	}
-	return err
+	_, full := errors.AsType[*queue.FullError](err)
+	return full
 }

@@ -1,0 +1,205 @@
+package assemble
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+var (
+	// ErrNotFound says that the store holds no trace of that id.
+	ErrNotFound = errors.New("no such trace")
+	// ErrClosed says that the store was closed.
+	ErrClosed = errors.New("the store of traces is closed")
+)
+
+// Get returns a kept trace, complete or not, however old, or ErrNotFound. An id is 32 hex digits. Records that cannot be read are left out.
+func (s *Store) Get(ctx context.Context, id string) (trajectory.Trace, error) {
+	t, err := parseTraceID(id)
+	if err != nil {
+		return trajectory.Trace{}, fmt.Errorf("assemble: %w: %v", ErrNotFound, err)
+	}
+	raw, err := s.Raw(ctx, id)
+	if err != nil {
+		return trajectory.Trace{}, err
+	}
+	trace, err := raw.trace(t)
+	if err != nil {
+		return trajectory.Trace{}, fmt.Errorf("assemble: decode trace %s: %w", id, err)
+	}
+	return trace, nil
+}
+
+// Raw returns what Get does as OTLP requests.
+func (s *Store) Raw(ctx context.Context, id string) (Raw, error) {
+	t, err := parseTraceID(id)
+	if err != nil {
+		return Raw{}, fmt.Errorf("assemble: %w: %v", ErrNotFound, err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	raw, err := s.raw(ctx, t)
+	if err != nil {
+		return Raw{}, fmt.Errorf("assemble: trace %s: %w", id, err)
+	}
+	return raw, nil
+}
+
+// raw looks for the trace's header from the newest generation backwards: it says how far back the records lie.
+func (s *Store) raw(ctx context.Context, t traceID) (Raw, error) {
+	if s.closed {
+		return Raw{}, ErrClosed
+	}
+	for _, g := range slices.Backward(s.gens) {
+		if err := ctx.Err(); err != nil {
+			return Raw{}, err
+		}
+		var h *header
+		err := g.use(s.lg, func(db *badger.DB) error {
+			return db.View(func(txn *badger.Txn) (err error) {
+				h, err = s.getHeader(txn, t)
+				return err
+			})
+		})
+		if err != nil {
+			return Raw{}, err
+		}
+		if h == nil {
+			continue
+		}
+		raw, err := gather(s.lg, t, s.since(h.First))
+		if err == nil && len(raw.keys) == 0 {
+			return raw, ErrNotFound
+		}
+		raw.Truncated = h.partial(h.Reason)
+		return raw, err
+	}
+	return Raw{}, ErrNotFound
+}
+
+// Kept is a trace in the list of Recent.
+type Kept struct {
+	ID        string
+	FirstSeen time.Time // when the stream stored its first record
+	LastSeen  time.Time // and its latest
+	Records   int       // spans and log records stored
+	Bytes     int64     // of them
+	Open      bool      // not complete, or not yet handed over
+}
+
+// Recent lists the kept traces with a record since then, those of the newest hour first, within an hour by id. It holds nothing while the loop body runs,
+// so that the list is not of one moment: a trace that moves meanwhile may come twice or not at all.
+func (s *Store) Recent(ctx context.Context, since time.Time) iter.Seq2[Kept, error] {
+	return func(yield func(Kept, error) bool) {
+		at := place{}
+		for more := true; more; {
+			var page []Kept
+			var err error
+			if page, at, more, err = s.page(ctx, since, at); err != nil {
+				yield(Kept{}, fmt.Errorf("assemble: recent traces: %w", err))
+				return
+			}
+			for _, k := range page {
+				if !yield(k, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// place is how far a list has come: the generations from start on are listed, and of that one the traces up to trace, or all of it when that is nil.
+type place struct {
+	start time.Time
+	trace []byte
+}
+
+const pageSize = 256
+
+// page lists some headers of one generation.
+func (s *Store) page(ctx context.Context, since time.Time, at place) (page []Kept, next place, more bool, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, at, false, ErrClosed
+	}
+	i := len(s.gens) - 1
+	for ; i >= 0 && !at.start.IsZero(); i-- {
+		if g := s.gens[i]; g.start.Before(at.start) || g.start.Equal(at.start) && at.trace != nil {
+			break
+		}
+	}
+	if i < 0 || ctx.Err() != nil || !s.gens[i].start.Add(s.o.Generation).After(since) {
+		return nil, at, false, ctx.Err()
+	}
+	next = place{start: s.gens[i].start}
+	from := at.trace
+	if !at.start.Equal(next.start) {
+		from = nil
+	}
+	next.trace, err = s.list(i, from, func(k Kept) {
+		if !k.LastSeen.Before(since) {
+			page = append(page, k)
+		}
+	})
+	return page, next, true, err
+}
+
+// list gives a page of the headers of the i-th generation behind a key. last is nil at its end.
+func (s *Store) list(i int, behind []byte, each func(Kept)) (last []byte, err error) {
+	err = s.gens[i].use(s.lg, func(db *badger.DB) error {
+		return db.View(func(txn *badger.Txn) error {
+			it := txn.NewIterator(badger.IteratorOptions{Prefix: headerPrefix})
+			defer it.Close()
+			n := 0
+			for it.Seek(slices.Concat(headerPrefix, behind)); it.Valid(); it.Next() {
+				id := it.Item().KeyCopy(nil)[len(headerPrefix):]
+				if bytes.Equal(id, behind) || len(id) != len(traceID{}) {
+					continue
+				}
+				if n++; n > pageSize {
+					return nil
+				}
+				last = id
+				if err := s.listed(txn, i, traceID(id), each); err != nil {
+					return err
+				}
+			}
+			last = nil
+			return nil
+		})
+	})
+	return last, err
+}
+
+// listed gives one trace, unless a newer generation tells more of it or its records were dropped.
+func (s *Store) listed(txn *badger.Txn, i int, t traceID, each func(Kept)) error {
+	h, err := s.getHeader(txn, t)
+	if err != nil || h == nil || h.Spans == 0 {
+		return err
+	}
+	reach := s.gens[i].start.Add(s.o.Generation + s.o.MaxAge)
+	for _, g := range s.gens[i+1:] {
+		if g.start.After(reach) && g != s.gens[i+1] {
+			break
+		}
+		newer := false
+		err := g.use(s.lg, func(db *badger.DB) (err error) {
+			newer, err = hasKey(db, headerKey(t))
+			return err
+		})
+		if newer || err != nil {
+			return err
+		}
+	}
+	each(Kept{t.String(), h.First, h.Seen, h.Spans, h.Bytes, h.Waiting})
+	return nil
+}
