@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,9 @@ func (r *Receiver) export(ctx context.Context, req Request) (wire.Report, error)
 	var report wire.Report
 	body := req.Body
 	var err error
+	if req.JSON && len(bytes.TrimSpace(body)) == 0 {
+		body, req.JSON = nil, false // a probe, as an empty protobuf body is
+	}
 	if req.JSON {
 		if body, report, err = wire.Transcode(req.Signal, body); err != nil {
 			return wire.Report{}, &MalformedError{err}

@@ -80,7 +80,13 @@ func (r *Receiver) exportGRPC(ctx context.Context, signal wire.Signal, decode fu
 		r.counts.unread(viaGRPC, signal.String(), "too_large")
 		return nil, status.Errorf(codes.ResourceExhausted, "%d bytes are more than a request may have (%d); have the exporter send smaller batches", n, r.opt.MaxWire)
 	}
-	inflated, err := inflate(body.bytes, sniff(body.bytes, plain), r.opt.MaxInflated)
+	held := share{of: r.room}
+	defer held.keep(0)
+	inflated, err := r.inflate(ctx, &held, body.bytes, sniff(body.bytes, plain))
+	if _, ok := errors.AsType[*FullError](err); ok {
+		r.counts.unread(viaGRPC, signal.String(), "full")
+		return nil, refuse(err).status()
+	}
 	if err != nil {
 		return nil, r.damaged(signal, err)
 	}

@@ -53,7 +53,9 @@ func (r *Receiver) serveHTTP(w http.ResponseWriter, req *http.Request) {
 		r.counts.unread(viaHTTP, signal.String(), bad)
 		return
 	}
-	body, bad := r.readBody(a, req)
+	held := share{of: r.room}
+	defer held.keep(0)
+	body, bad := r.readBody(a, req, &held)
 	if bad != "" {
 		r.counts.unread(viaHTTP, signal.String(), bad)
 		return
@@ -118,7 +120,7 @@ func (r *Receiver) tooLarge(a answer, size int64) {
 }
 
 // readBody reads and inflates. Bad is the outcome for the counters where it answered with an error.
-func (r *Receiver) readBody(a answer, req *http.Request) (body []byte, bad string) {
+func (r *Receiver) readBody(a answer, req *http.Request, held *share) (body []byte, bad string) {
 	said, known := codingOf(req.Header.Get("Content-Encoding"))
 	if !known {
 		a.fail(http.StatusUnsupportedMediaType, codes.InvalidArgument, "content encoding %q: want gzip, zstd, deflate or identity",
@@ -135,7 +137,11 @@ func (r *Receiver) readBody(a answer, req *http.Request) (body []byte, bad strin
 		a.fail(http.StatusBadRequest, codes.InvalidArgument, "the body ended early: %v", err)
 		return nil, "cut_off"
 	}
-	body, err = inflate(raw, sniff(raw, said), r.opt.MaxInflated)
+	body, err = r.inflate(req.Context(), held, raw, sniff(raw, said))
+	if _, ok := errors.AsType[*FullError](err); ok {
+		a.refuse(refuse(err))
+		return nil, "full"
+	}
 	if errors.Is(err, errTooMuch) {
 		a.fail(http.StatusRequestEntityTooLarge, codes.ResourceExhausted, "the body inflates to more than a request may have (%d bytes); have the exporter send smaller batches",
 			r.opt.MaxInflated)

@@ -115,6 +115,7 @@ func TestHTTPLogsAndEmptyRequests(t *testing.T) {
 	r, s := start(t, Options{})
 	for _, tc := range []struct{ path, kind, body string }{
 		{"/v1/traces", protobufType, ""}, {"/v1/logs", protobufType, ""}, {"/v1/traces", "application/json", "{}"},
+		{"/v1/traces", "application/json", ""}, {"/v1/logs", "application/json", " \n"},
 		{"/v1/traces", "application/json", `{"resourceSpans":[]}`}, {"/v1/logs", "application/json", logJSON},
 	} {
 		if res, body := post(t, r, tc.path, []byte(tc.body), "Content-Type", tc.kind); res.StatusCode != 200 {
@@ -136,6 +137,9 @@ func TestHTTPRefusals(t *testing.T) {
 		want                               int
 	}{
 		{"malformed JSON", "POST", "/v1/traces", "application/json", "", []byte(`{"resourceSpans":[}`), 400},
+		{"logs sent as traces", "POST", "/v1/traces", "application/json", "", []byte(logJSON), 400},
+		{"traces sent as logs, protobuf", "POST", "/v1/logs", protobufType, "", requestProto(t, requestJSON(1, 1), wire.Traces), 400},
+		{"another format", "POST", "/v1/traces", "application/json", "", []byte(`{"data":[{"traceID":"a","spans":[]}]}`), 400},
 		{"malformed protobuf", "POST", "/v1/traces", protobufType, "", []byte{0x0a, 5, 1}, 400},
 		{"truncated gzip", "POST", "/v1/traces", "application/json", "gzip", compress(t, "gzip", small)[:30], 400},
 		{"content type", "POST", "/v1/traces", "text/plain", "", small, 415},

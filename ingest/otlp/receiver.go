@@ -83,6 +83,7 @@ type Receiver struct {
 	opt     Options
 	tokens  tokens
 	counts  *counters
+	room    *room
 
 	grpcAt, httpAt net.Listener
 	grpc           *grpc.Server
@@ -102,7 +103,7 @@ func New(lg *slog.Logger, publish Publish, opt Options) (*Receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("otlp: register counters: %w", err)
 	}
-	r := &Receiver{lg: lg, publish: publish, opt: opt, tokens: newTokens(opt.Tokens), counts: counts}
+	r := &Receiver{lg: lg, publish: publish, opt: opt, tokens: newTokens(opt.Tokens), counts: counts, room: newRoom(2 * int64(opt.MaxInflated))}
 	if r.grpcAt, err = r.listen("gRPC", opt.GRPC); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -70,21 +71,24 @@ func (t *transcoder) request(s Signal) error {
 		}
 		return errors.New("want an object with resourceSpans or resourceLogs")
 	}
-	err := t.object(func(name []byte) error {
-		switch string(name) {
-		case "resourcespans", "batches":
-			if s == Traces {
-				return t.groups(kindResourceSpans)
-			}
-		case "resourcelogs":
-			if s == Logs {
-				return t.groups(kindResourceLogs)
-			}
+	own, other := false, ""
+	err := t.members(func(raw jsontext.Value) error {
+		switch name := string(t.fold(raw)); {
+		case s == Traces && (name == "resourcespans" || name == "batches"):
+			own = true
+			return t.groups(kindResourceSpans)
+		case s == Logs && name == "resourcelogs":
+			own = true
+			return t.groups(kindResourceLogs)
 		}
+		other = cmp.Or(other, fmt.Sprintf("%.40s", raw))
 		return t.dec.SkipValue()
 	})
 	if err != nil {
 		return err
+	}
+	if !own && other != "" { // as an empty request it would be lost in silence
+		return fmt.Errorf("want %s, got %s: is this another signal or another format?", s.member(), other)
 	}
 	if rest := bytes.TrimLeft(t.dec.UnreadBuffer(), " \t\r\n"); len(rest) > 0 {
 		return fmt.Errorf("text after the object at byte %d", t.dec.InputOffset())

@@ -53,6 +53,14 @@ func (s Signal) item(n int) string {
 	return fmt.Sprintf("%d %s", n, word)
 }
 
+// member is the name of the list in an export request in JSON.
+func (s Signal) member() string {
+	if s == Logs {
+		return "resourceLogs"
+	}
+	return "resourceSpans"
+}
+
 func (s Signal) root() kind {
 	if s == Logs {
 		return kindLogsData
