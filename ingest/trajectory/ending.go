@@ -8,8 +8,9 @@ import (
 
 // The keys by which any instrumentation, and the team's own code, names the conversation and the user on any span.
 var (
-	sessionKeys = []string{"session.id", "langfuse.session.id", "gen_ai.conversation.id", "thread_id", "conversation.id"}
-	userKeys    = []string{"user.id", "enduser.id", "langfuse.user.id"}
+	sessionKeys = []string{"session.id", "langfuse.session.id", "gen_ai.conversation.id", "thread_id", "conversation.id",
+		"langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id"}
+	userKeys = []string{"user.id", "enduser.id", "langfuse.user.id", "langsmith.metadata.user_id"}
 )
 
 // identity fills who and where: session, user, service, route, times.

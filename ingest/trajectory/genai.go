@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"cmp"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -143,9 +144,9 @@ func genaiRole(s *Span) Role {
 
 // genaiContent reads messages, instructions and tool definitions.
 func genaiContent(a Attrs, f *Facts) {
-	f.Input = textHistory(callArguments(a.jsonText("gen_ai.input.messages", "gen_ai.prompt")))
 	f.System = systemText(a.jsonText("gen_ai.system_instructions", "gen_ai.request.system_instructions"))
 	f.OfferedText = a.jsonText("gen_ai.tool.definitions", "gen_ai.request.available_tools")
+	genaiInput(a.jsonText("gen_ai.input.messages", "gen_ai.prompt"), f)
 	out := a.jsonText("gen_ai.output.messages", "gen_ai.completion")
 	f.Output = asAssistant(ParseMessages(out))
 	if f.FinishRaw == "" {
@@ -155,6 +156,18 @@ func genaiContent(a Attrs, f *Facts) {
 		f.Output = splitOutput(a)
 	}
 	f.Hidden = append(f.Hidden, hiddenMessages(f)...)
+}
+
+// genaiInput reads a list of messages, or the whole request as a traced client function has it, with instructions and definitions in it.
+func genaiInput(text string, f *Facts) {
+	if text = callArguments(text); kindOf([]byte(text)) != '{' {
+		f.Input = textHistory(text)
+		return
+	}
+	var system string
+	f.Input, system = bodyHistory(text)
+	f.System = cmp.Or(f.System, system)
+	f.OfferedText = cmp.Or(f.OfferedText, string(readObject([]byte(text)).get("tools", "functions")))
 }
 
 // splitOutput reads an answer whose text and calls are attributes of their own.

@@ -7,25 +7,21 @@ import (
 
 // OpenLLMetry (Traceloop) wrote indexed keys until spring 2026 and the conventions' own message attributes since. Its structure spans
 // (workflow, agent, task, tool) are the same in both. Laminar's SDK builds on it and adds lmnr.* to its spans.
-var _ = add(Dialect{
-	Name:  "openllmetry",
-	Rank:  12,
-	Score: scoreOpenLLMetry,
-	Read:  readOpenLLMetry,
-	Remedies: map[Fact]string{
-		FactToolCalls:     "set TRACELOOP_TRACE_CONTENT=true; the LangChain instrumentation leaves requested calls out: instrument the provider's client too",
-		FactToolExecution: "wrap tools with withTool / @tool; note that a tool which throws leaves no span there: update the SDK or use execute_tool spans",
-		FactToolsOffered:  "instrument the provider's client beside the framework: the LangChain, Anthropic and Bedrock instrumentations record no definitions",
-		FactToolSchemas:   "instrument the provider's client: it records gen_ai.tool.definitions with parameters",
-		FactArguments:     "set TRACELOOP_TRACE_CONTENT=true",
-		FactResults:       "set TRACELOOP_TRACE_CONTENT=true",
-		FactUserMessages:  "set TRACELOOP_TRACE_CONTENT=true",
-		FactReply:         "set TRACELOOP_TRACE_CONTENT=true",
-		FactUsage:         "of streams ask the provider to include usage (OpenAI: stream_options.include_usage = true)",
-		FactSession:       "call withAssociationProperties({session_id: ...}) around the run",
-		FactFinishReason:  "update the instrumentation: old versions do not record the finish reason of every provider",
-	},
-})
+var _ = add(Dialect{Name: "openllmetry", Rank: 12, Score: scoreOpenLLMetry, Read: readOpenLLMetry, Remedies: openLLMetryRemedies})
+
+var openLLMetryRemedies = map[Fact]string{
+	FactToolCalls:     "set TRACELOOP_TRACE_CONTENT=true; the LangChain instrumentation leaves requested calls out: instrument the provider's client too",
+	FactToolExecution: "wrap tools with withTool / @tool; note that a tool which throws leaves no span there: update the SDK or use execute_tool spans",
+	FactToolsOffered:  "instrument the provider's client beside the framework: the LangChain, Anthropic and Bedrock instrumentations record no definitions",
+	FactToolSchemas:   "instrument the provider's client: it records gen_ai.tool.definitions with parameters",
+	FactArguments:     "set TRACELOOP_TRACE_CONTENT=true",
+	FactResults:       "set TRACELOOP_TRACE_CONTENT=true",
+	FactUserMessages:  "set TRACELOOP_TRACE_CONTENT=true",
+	FactReply:         "set TRACELOOP_TRACE_CONTENT=true",
+	FactUsage:         "of streams ask the provider to include usage (OpenAI: stream_options.include_usage = true)",
+	FactSession:       "call withAssociationProperties({session_id: ...}) around the run",
+	FactFinishReason:  "update the instrumentation: old versions do not record the finish reason of every provider",
+}
 
 func scoreOpenLLMetry(s *Span) int {
 	a, score := s.Attrs, 0

@@ -176,12 +176,12 @@ func (b *builder) collect() {
 	}
 }
 
-// ask notes a request. Some emitters write a call's input when the run is over, with all that came after it: a request that such a history
-// already told of is this one.
+// ask notes a request. Some emitters write a call's input later, when its answer or all of the run has been added to it: a request that such
+// a history already told of is this one.
 func (b *builder) ask(p Part, c *call) {
 	if p.ID != "" {
 		for _, a := range b.asked {
-			if a.recalled && a.part.ID == p.ID {
+			if a.seenIn != nil && a.part.ID == p.ID {
 				a.call, a.recalled, a.agent, a.part = c, false, c.node.agent, p
 				return
 			}
