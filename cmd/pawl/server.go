@@ -157,7 +157,7 @@ func (s *server) assembleOptions(partition int) assemble.Options {
 
 // judge takes a whole trace from the assembler to the worker.
 func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revision) ([]byte, error) {
-	note, err := s.worker.Judge(ctx, t, r.Digest, r.Previous, r.Seen)
+	note, err := s.worker.Judge(ctx, t, r.Digest, r.Previous, r.LastSeen)
 	if errors.Is(err, ratchet.ErrNotAgent) {
 		return nil, assemble.ErrNotAgent
 	}
@@ -203,7 +203,7 @@ func (s *server) run(ctx context.Context) error {
 		g.Go(func() error { return s.bases.Run(ctx, s.pace.baselines) })
 		for p, store := range s.stores {
 			g.Go(func() error {
-				return s.alone(ctx, fmt.Sprintf("work-%d", p), func(ctx context.Context) error { return store.Run(ctx, s.q, p) })
+				return s.alone(ctx, fmt.Sprintf("work-%d", p), func(ctx context.Context) error { return store.Run(ctx, s.q) })
 			})
 		}
 	}
