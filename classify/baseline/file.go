@@ -85,7 +85,7 @@ func (s *sample) file() fileSample {
 func Read(r io.Reader) (*Baseline, error) {
 	var f file
 	if err := json.UnmarshalRead(r, &f, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("read baseline: %w", err)
+		return nil, fmt.Errorf("read baseline: this is no file of pawl baseline learn: %w", err)
 	}
 	if f.Version != fileVersion || f.Accuracy != accuracy {
 		return nil, fmt.Errorf("read baseline: version %d with accuracy %g is not one that this pawl reads (version %d, %g): learn it again",

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +29,7 @@ func absorbCommand(a *app) *cobra.Command {
 			"its own recording. A failure that the set holds already is left alone, so absorbing the same traces again changes nothing.\n\n" +
 			"Failures that are not blocking, or of low confidence, are reported and not absorbed; see `absorb` in pawl.yaml.",
 		Example: "  pawl absorb traces.jsonl --set regressions\n  pawl absorb captures/ --set regressions --json",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    somePaths,
 	}
 	cmd.Flags().StringVar(&set, "set", "", "`DIR` of the regression set; made if it is not there (required)")
 	cmd.Flags().StringVar(&baselineFile, "baseline", "", "judge cost by the runs in this `FILE` (default: learn from the traces given)")
@@ -92,8 +94,11 @@ func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, po
 			return context.Cause(ctx)
 		}
 		did, err := writeCase(root, maker, policy, g)
+		if errors.Is(err, fs.ErrPermission) {
+			return usageError(fmt.Errorf("set %s: %w", set, err), "a directory that you may write to")
+		}
 		if err != nil {
-			return fmt.Errorf("case %s: %w", g.ID(), err)
+			return fmt.Errorf("set %s: %w", set, err)
 		}
 		if did.Path != nil {
 			*did.Path = filepath.Join(set, *did.Path)
@@ -106,7 +111,7 @@ func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, po
 	if a.json {
 		return nil
 	}
-	_, err = fmt.Fprintf(a.stdout, "%d traces: %d cases created, %d known already, %d failures not absorbed\n", len(all), counts["created"], counts["known"], counts["skipped"])
+	_, err = fmt.Fprintf(a.stdout, "%s: %s created, %d known already, %s not absorbed\n", plural(len(all), "trace"), plural(counts["created"], "case"), counts["known"], plural(counts["skipped"], "failure"))
 	return err
 }
 

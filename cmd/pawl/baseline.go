@@ -25,7 +25,7 @@ func baselineLearn(a *app) *cobra.Command {
 		Long: "Learns tokens, cost, duration and tool calls per service, agent and route, from the traces that no rule finds fault with, and adds\n" +
 			"them to what the file holds already. Give each trace once: the file does not remember which ones it knows.",
 		Example: "  pawl baseline learn last-week/ -o baseline.json\n  pawl classify today.jsonl --baseline baseline.json",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    somePaths,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "baseline `FILE` to make or to add to (required)")
 	cmd.MarkFlagRequired("output")

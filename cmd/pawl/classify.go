@@ -21,9 +21,9 @@ func classifyCommand(a *app) *cobra.Command {
 		Long: "Reads recorded telemetry (OTLP JSON or protobuf, one request or many, gzip and zstd accepted), brings each trace into\n" +
 			"one normal form and runs the rules over it. All traces of one call are seen together.\n\n" +
 			"A rule that cannot see says which fact is missing and which setting of your instrumentation supplies it.\n\n" +
-			"Exit code 1: at least one trace is failing or unclassified.",
+			"Exit code 1: at least one trace is failing or unclassified; 3: none is, but a part could not be read, or there was no trace.",
 		Example: "  pawl classify traces.jsonl\n  pawl classify --json captures/ | jq 'select(.verdict==\"failing\")'\n  zcat export.gz | pawl classify -",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    somePaths,
 	}
 	cmd.Flags().StringVar(&baselineFile, "baseline", "", "judge cost by the runs in this `FILE` (default: learn from the traces given)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -73,7 +73,7 @@ func verdictTable(all []judged) string {
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"trace", "service", "verdict", "label", "why"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 5, WidthMax: 90}})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 5, WidthMax: 90, WidthMaxEnforcer: text.WrapSoft}})
 	rows := 0
 	for _, j := range all {
 		for _, f := range j.report.Findings {
@@ -138,7 +138,7 @@ func blindSpots(all []judged) string {
 	b.WriteString("\nBlind spots:\n")
 	for _, k := range keys {
 		slices.Sort(rules[k])
-		fmt.Fprintf(&b, "  %s: no %s in %d judgements of %s\n      %s\n", cmp.Or(k.service, "(no service.name)"), k.missing, count[k], strings.Join(rules[k], ", "), k.remedy)
+		fmt.Fprintf(&b, "  %s: no %s in %s of %s\n      %s\n", cmp.Or(k.service, "(no service.name)"), k.missing, plural(count[k], "judgement"), strings.Join(rules[k], ", "), k.remedy)
 	}
 	return b.String()
 }
@@ -150,7 +150,7 @@ func summary(all []judged) string {
 		count[j.report.Verdict]++
 		learnt = learnt || j.baseline.LeftOneOut()
 	}
-	s := fmt.Sprintf("\n%d traces: %d failing, %d unclassified, %d incomplete, %d passing\n", len(all),
+	s := fmt.Sprintf("\n%s: %d failing, %d unclassified, %d incomplete, %d passing\n", plural(len(all), "trace"),
 		count[classify.Failing], count[classify.Unclassified], count[classify.Incomplete], count[classify.Passing])
 	if learnt {
 		s += "Cost was judged by the other traces of this call, where a route has enough of them; --baseline FILE judges by earlier runs.\n"

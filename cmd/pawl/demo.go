@@ -149,7 +149,7 @@ func (a *app) demoShow(ctx context.Context, s *server, f *fakegithub.Fake) error
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(table.Row{"failure", "seen", "why", "pull request"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 70}})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 70, WidthMaxEnforcer: text.WrapSoft}})
 	for _, d := range found {
 		t.AppendRow(table.Row{d.Label, d.Count, d.Why, d.Pull})
 	}

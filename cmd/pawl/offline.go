@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -30,24 +31,29 @@ type judged struct {
 	baseline   *baseline.Snapshot // that it was judged by
 }
 
-// readTraces reads all traces of the paths, by first start and then id. What cannot be read is reported on stderr and counted; an error
-// says that nothing could be read at all.
+// readTraces reads all traces of the paths, by first start and then id. What cannot be read is reported on stderr and counted in a.unread;
+// an error says that there is not one trace: nothing was judged, which must not look like a good result.
 func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trace, error) {
 	var (
-		traces   []ptrace.Traces
-		logs     []plog.Logs
-		problems int
+		traces []ptrace.Traces
+		logs   []plog.Logs
+		passed int
 	)
 	for item, err := range importer.Walk(importer.Options{Stdin: a.stdin}, paths...) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
+		if err != nil && passedOver(err) {
+			a.log.Debug("passed over", "why", err)
+			passed++
+			continue
+		}
 		if err != nil {
-			problems += a.reportProblem(err)
+			a.reportProblem(err)
 			continue
 		}
 		for _, r := range item.Report.Rejected.Reasons {
-			fmt.Fprintf(a.stderr, "pawl: %s: %d spans or records left out: %s\n", item.File, r.Count, r.Text)
+			fmt.Fprintf(a.stderr, "pawl: %s: left out: %s\n", item.File, r.Text)
 		}
 		switch item.Data.Signal {
 		case wire.Traces:
@@ -58,10 +64,14 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 	}
 	found := trajectory.FromOTLP(traces, logs)
 	switch {
-	case len(found) == 0 && problems > 0:
+	case len(found) == 0 && a.unread > 0:
 		return nil, usageError(errors.New("nothing could be read"), "a file of OTLP JSON or protobuf, as a Collector's file exporter writes it")
-	case problems > 0:
-		fmt.Fprintf(a.stderr, "pawl: %d parts could not be read and are not in what follows\n", problems)
+	case len(found) == 0 && passed > 0:
+		return nil, fmt.Errorf("there is no trace to judge: %s passed over for holding no telemetry", plural(passed, "file"))
+	case len(found) == 0:
+		return nil, errors.New("there is no trace to judge")
+	case a.unread > 0:
+		fmt.Fprintf(a.stderr, "pawl: %s could not be read and are not in what follows\n", plural(a.unread, "part"))
 	}
 	slices.SortFunc(found, func(x, y trajectory.Trace) int {
 		return cmp.Or(firstStart(x).Compare(firstStart(y)), cmp.Compare(x.ID, y.ID))
@@ -83,18 +93,36 @@ func firstStart(t trajectory.Trace) (first time.Time) {
 	return first
 }
 
-// reportProblem tells of a part that could not be read and counts it. A file that was merely met in a directory and holds no telemetry is
-// passed over.
-func (a *app) reportProblem(err error) int {
-	if p, ok := errors.AsType[*importer.Problem](err); ok && p.Found && errors.Is(err, importer.ErrNotTelemetry) {
-		a.log.Debug("passed over", "file", p.File)
-		return 0
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: check the path", err)
+// passedOver tells a file that was merely met in a directory and holds no telemetry.
+func passedOver(err error) bool {
+	p, ok := errors.AsType[*importer.Problem](err)
+	return ok && p.Found && errors.Is(err, importer.ErrNotTelemetry)
+}
+
+// reportProblem tells of a part that could not be read and counts it.
+func (a *app) reportProblem(err error) {
+	a.unread++
+	p, ok := errors.AsType[*importer.Problem](err)
+	if path, failed := errors.AsType[*fs.PathError](err); ok && failed {
+		err = fmt.Errorf("%s: %w", p.File, path.Err)
 	}
 	printError(a.stderr, err.Error())
-	return 1
+}
+
+// plural gives a number with its noun.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// somePaths is the Args of the commands that read recorded traces.
+func somePaths(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("name the recorded traces to read: files, directories, or - for standard input")
+	}
+	return nil
 }
 
 // judgePaths reads the traces of the paths and classifies them, by the baseline file if one is named.

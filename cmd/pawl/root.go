@@ -41,6 +41,7 @@ type app struct {
 	log        *slog.Logger // to stderr, level by --log-level
 
 	logLevel slog.LevelVar
+	unread   int  // parts of recorded files that could not be read: a good result would not be the whole truth
 	running  bool // RunE was reached: an error before it is a mistake of usage
 }
 
@@ -56,6 +57,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	cmd, err := root.ExecuteContextC(ctx)
 	if _, known := errors.AsType[*exitError](err); err != nil && !known && !a.running {
 		err = usageError(err, cmd.CommandPath()+" --help")
+	}
+	if err == nil && a.unread > 0 {
+		err = &exitError{code: exitUndecided}
 	}
 	return exitWith(stderr, err)
 }

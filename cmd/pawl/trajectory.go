@@ -13,7 +13,7 @@ func trajectoryCommand(a *app) *cobra.Command {
 		Long: "Prints one JSON object per trace: its model calls, tool calls, hand-offs, offered tools, user messages, reply, gaps and\n" +
 			"ordered steps. What is not in the data is null; `gaps` names the setting that would supply it.",
 		Example: "  pawl trajectory trace.json | jq .tool_calls\n  pawl trajectory captures/ | jq -r '.gaps[].remedy' | sort | uniq -c",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    somePaths,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		traces, err := a.readTraces(cmd.Context(), args)

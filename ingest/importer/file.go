@@ -120,6 +120,9 @@ func (g *guard) Read(p []byte) (int, error) {
 		return n, fmt.Errorf("%w: %d bytes inflate to more than %d, which looks like a compression bomb; inflate it yourself if it is genuine",
 			ErrTooLarge, g.in.n, g.n)
 	}
+	if err == io.ErrUnexpectedEOF { // as the decompressors give it, and not wrapped by a layer below
+		err = fmt.Errorf("the compressed data is cut off: %w", err)
+	}
 	return n, err
 }
 

@@ -41,7 +41,7 @@ type FullError struct{ RetryAfter time.Duration }
 
 // Error says when to send again.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("storage is full, send again after %s", e.RetryAfter)
+	return fmt.Sprintf("full for the moment, send again after %s", e.RetryAfter)
 }
 
 // ErrTooLarge is wrapped by the error of a [Publish] for a batch that exceeds what its storage takes.
