@@ -11,6 +11,7 @@ func Build(tr Trace) *Trajectory {
 	b := &builder{trace: tr, out: &Trajectory{TraceID: tr.ID}, toolSets: map[string]*ToolSet{}}
 	b.grow()
 	b.readSpans()
+	b.cutValues()
 	b.nameAgents()
 	b.mergeModels()
 	b.mergeTools()
@@ -38,6 +39,8 @@ type builder struct {
 	tools    []*node             // the tool executions that count, in order
 	asked    []*asked            // the calls that models asked for, in order
 	thrown   map[string][]*node  // spans with an exception of their own, by status message; filled at first use
+	cut      bool                // texts were cut at one length by a limit of the sender's
+	unplaced int                 // content records that fit no call
 	foreign  []string            // dialects seen that are not read yet
 }
 
@@ -52,6 +55,7 @@ type node struct {
 	order    int // from the roots down, earlier children first
 
 	dialect *Dialect   // the one that won the span, nil when none did
+	score   int        // how surely it speaks it
 	also    []*Dialect // those that completed what it left open
 	foreign string     // the dialect by whose marks the span speaks, when it is not read yet
 	facts   Facts
@@ -82,7 +86,8 @@ func (b *builder) readSpans() {
 				}
 			}
 		}
-		if n.dialect != nil && n.facts.Role == RoleNone && n.dialect.Score(n.span) >= strongScore {
+		b.out.agentic = b.out.agentic || n.score >= strongScore
+		if n.facts.Role == RoleNone && n.score >= strongScore {
 			continue // known, and nothing of interest
 		}
 		if n.foreign = foreignDialect(n.span); n.foreign != "" && !slices.Contains(b.foreign, n.foreign) {
@@ -91,7 +96,7 @@ func (b *builder) readSpans() {
 	}
 	slices.Sort(b.out.Dialects)
 	slices.Sort(b.foreign)
-	b.out.agentic = len(b.foreign) > 0 || len(used) > 0 || b.hasContentLogs()
+	b.out.agentic = b.out.agentic || len(b.foreign) > 0 || len(used) > 0 || b.hasContentLogs()
 	b.dropPending()
 }
 
@@ -100,16 +105,15 @@ const strongScore = 10
 
 // read lets the dialect that scores highest read the span. A second vocabulary that is as surely there fills in what the first left open.
 func (n *node) read(table []*Dialect) {
-	best := 0
 	var others []*Dialect
 	for _, d := range table {
 		score := d.Score(n.span)
 		switch {
-		case score > best:
-			if n.dialect != nil && best >= strongScore {
+		case score > n.score:
+			if n.score >= strongScore {
 				others = append(others, n.dialect)
 			}
-			best, n.dialect = score, d
+			n.score, n.dialect = score, d
 		case score >= strongScore:
 			others = append(others, d)
 		}

@@ -46,7 +46,7 @@ func (b *builder) lacking() map[Fact]bool {
 	o := b.out
 	lacks := map[Fact]bool{
 		FactRoot:       !o.Complete.HasRoot,
-		FactWhole:      o.Complete.Truncated || o.Complete.Dropped > 0,
+		FactWhole:      !b.whole(),
 		FactModelCalls: len(o.ModelCalls) == 0,
 		FactSession:    o.SessionID == "",
 		FactReply:      o.Reply == nil && !b.stoppedEarly(),
@@ -148,7 +148,9 @@ func (b *builder) lackingOfTools(lacks map[Fact]bool) {
 }
 
 // hidden says whether an emitter withheld a value altogether.
-func hidden(v Value) bool { return v.Truncated && v.Parsed == ParsedText }
+func hidden(v Value) bool {
+	return v.Truncated && v.Parsed == ParsedText && withheld(strings.TrimSpace(v.Raw))
+}
 
 // wantedTools says that a model stopped in order to call tools.
 func (b *builder) wantedTools() bool {
@@ -157,6 +159,9 @@ func (b *builder) wantedTools() bool {
 
 // remedy is the word of the dialect that wrote the spans concerned, else a general one.
 func (b *builder) remedy(f Fact) string {
+	if f == FactWhole && b.unplaced > 0 {
+		return unplacedRemedy(b.unplaced)
+	}
 	role := RoleModel
 	if f == FactResults || f == FactArguments {
 		role = RoleTool

@@ -193,7 +193,9 @@ func (b *builder) later(c *call) *call {
 }
 
 // whole says that nothing was cut off or dropped, so that what is not there did not happen.
-func (b *builder) whole() bool { return !b.out.Complete.Truncated && b.out.Complete.Dropped == 0 }
+func (b *builder) whole() bool {
+	return !b.out.Complete.Truncated && b.out.Complete.Dropped == 0 && b.unplaced == 0
+}
 
 // wentOn says that the agent got past a call whose request was never answered: it called the model again, with an input in which the answer
 // would show, or it ended well. A run that ended in an error or waits for a person did not get past it.
@@ -229,7 +231,7 @@ func (b *builder) paused() bool {
 // completeness tells what may be missing from the trace as a whole.
 func (b *builder) completeness() {
 	c := &b.out.Complete
-	c.HasRoot, c.Truncated = b.root != nil, b.trace.Truncated
+	c.HasRoot, c.Truncated = b.root != nil, b.trace.Truncated || b.cut
 	for _, n := range b.nodes {
 		c.Dropped += n.span.Dropped
 		if n.end.IsZero() && n.span.ParentID != missingParent && n.facts.Role != RoleInner {

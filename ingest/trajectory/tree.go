@@ -17,6 +17,7 @@ func (b *builder) grow() {
 	for i := range orphans {
 		spans = append(spans, &orphans[i])
 	}
+	b.placeRecords(spans)
 	slices.SortFunc(spans, compareSpans)
 	byID := make(map[string]*node, len(spans))
 	all := make([]*node, 0, len(spans))
