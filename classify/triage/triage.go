@@ -51,6 +51,14 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
 	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
 	mux.HandleFunc("GET /{$}", h.page)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		h.fail(w, http.StatusNotFound, "nothing is here: see /, /v1/groups, /v1/groups/{id}, /v1/batches and /v1/traces/{id}")
+	})
+	for _, signal := range []string{"traces", "logs"} {
+		mux.HandleFunc("POST /v1/"+signal, func(w http.ResponseWriter, _ *http.Request) {
+			h.fail(w, http.StatusNotFound, "OTLP is not received at this address: send it to listen.otlp_http, by default port 4318")
+		})
+	}
 	return http.NewCrossOriginProtection().Handler(h.guard(mux))
 }
 

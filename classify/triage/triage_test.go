@@ -88,7 +88,7 @@ func TestGroupsAsJSON(t *testing.T) {
 }
 
 func TestWhatIsNotThere(t *testing.T) {
-	for _, path := range []string{"/v1/groups/loop-0000000000", "/v1/traces/" + strings.Repeat("cd", 16), "/v1/batches/1/plan", "/v1/batches/x/plan", "/v1/batches/-1/plan"} {
+	for _, path := range []string{"/v1/groups/loop-0000000000", "/v1/traces/" + strings.Repeat("cd", 16), "/v1/batches/1/plan", "/v1/batches/x/plan", "/v1/batches/-1/plan", "/v1/nope", "/v1/traces", "/nope"} {
 		if code, body := get(t, testSource(), Options{}, path); code != http.StatusNotFound || !json.Valid([]byte(body)) {
 			t.Errorf("%s: %d %s, want 404 and JSON", path, code, body)
 		}
