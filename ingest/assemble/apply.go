@@ -43,11 +43,7 @@ func (s *Store) apply(ctx context.Context, m queue.Message) error {
 		}
 	}
 	next := cursor{m.Seq, digestOf(m.Data).String(), clock.stored, clock.heard}
-	v, err := sealJSON(next)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(a.set(cursorKey, v), a.commit()); err != nil {
+	if err := errors.Join(next.put(&a.batch), a.commit()); err != nil {
 		return err
 	}
 	s.cursor, s.clock = next, clock

@@ -81,6 +81,14 @@ type cursor struct {
 	Heard  instant   `json:"heard"`
 }
 
+func (c cursor) put(b *batch) error {
+	v, err := sealJSON(c)
+	if err != nil {
+		return err
+	}
+	return b.set(cursorKey, v)
+}
+
 // Store assembles the traces of one partition. One goroutine applies, sweeps and syncs (Run does); reading and Stats are safe from any.
 type Store struct {
 	lg      *slog.Logger

@@ -98,7 +98,7 @@ func (s *Store) look(txn *badger.Txn, key []byte, now instant, b *batch) (*compl
 	case err != nil:
 		return nil, err
 	case h == nil:
-		h = &header{First: s.live()[0].start, Waiting: true, Due: instant(at), Reason: reasonLost}
+		h = &header{First: s.gens[0].start, Waiting: true, Due: instant(at), Reason: reasonLost}
 	case !h.Waiting || h.Due != instant(at): // left over by a power cut
 		s.waiting--
 		return nil, b.delete(key)
@@ -169,7 +169,7 @@ func (s *Store) settle(ctx context.Context, c *completion, now instant) error {
 			return nil
 		}
 		s.retry(c, &h, now)
-		return errors.Join(h.put(b, c.trace, c.was), b.commit())
+		return errors.Join(h.put(b, c.trace, c.was), s.putClock(b, now), b.commit())
 	case taken:
 		s.metrics.completed.WithLabelValues(c.reason).Inc()
 		if c.raw.Truncated {
@@ -201,6 +201,13 @@ func (s *Store) retry(c *completion, h *header, now instant) {
 	wait := min(time.Second<<min(h.Tries-1, 6), retryMost)
 	h.Due, h.OpenSeq = now.add(wait), 0
 	s.lg.Warn("a complete trace could not be handed over", "trace", c.trace, "tries", h.Tries, "again_in", wait, "err", c.err)
+}
+
+// putClock lets the clock go on from there after a restart, or what has to come again would wait for the time that is already over.
+func (s *Store) putClock(b *batch, now instant) error {
+	c := s.cursor
+	c.Heard = now
+	return c.put(b)
 }
 
 // remove deletes the records that are not kept, in all generations: those of a trace that is no agent's, and damaged ones. Those of the newest go with the
