@@ -134,13 +134,12 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 	}
 	steps := map[string][]func(*Group) bool{}
 	for _, v := range vs {
-		if p := v.Replaces; p != nil {
-			for _, fp := range p.Fingerprints {
-				steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.TraceID, p.Revision, v.seq) })
-			}
+		for _, fp := range v.gone() {
+			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.TraceID, v.Revision, v.seq) })
 		}
 		for _, f := range v.Findings {
 			o := Occurrence{Finding: f, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
+			o.Again = v.Replaces.had(f)
 			fp := f.Fingerprint.Digest()
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Take(o) })
 		}

@@ -19,34 +19,57 @@ import (
 	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
-// storedBaseline is a value of the baselines bucket: the runs of one route, and the last message of FINDINGS that it learnt from.
+// storedBaseline is a value of the baselines bucket: the runs of one route, the last message of FINDINGS that it learnt from, and of which traces it
+// learnt last, for a verdict may be published twice.
 type storedBaseline struct {
 	Applied uint64         `json:"applied"`
+	Seen    []string       `json:"seen"`
 	File    jsontext.Value `json:"file"` // baseline file form
 }
 
-func decodeBaseline(b []byte) (*baseline.Baseline, uint64, error) {
+// learnt is a storedBaseline in memory.
+type learnt struct {
+	runs    *baseline.Baseline
+	applied uint64
+	seen    []string
+}
+
+func decodeBaseline(b []byte) (l learnt, err error) {
 	if b == nil {
-		return baseline.New(), 0, nil
+		return learnt{runs: baseline.New()}, nil
 	}
 	var s storedBaseline
 	if err := json.Unmarshal(b, &s); err != nil {
-		return nil, 0, err
+		return l, err
 	}
-	base, err := baseline.Read(bytes.NewReader(s.File))
-	return base, s.Applied, err
+	l = learnt{applied: s.Applied, seen: s.Seen}
+	l.runs, err = baseline.Read(bytes.NewReader(s.File))
+	return l, err
 }
 
-func encodeBaseline(b *baseline.Baseline, applied uint64) ([]byte, error) {
+func (l learnt) encode() ([]byte, error) {
 	var file bytes.Buffer
-	if err := b.Snapshot().Write(&file); err != nil {
+	if err := l.runs.Snapshot().Write(&file); err != nil {
 		return nil, err
 	}
 	v := jsontext.Value(file.Bytes())
 	if err := v.Compact(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(storedBaseline{applied, v})
+	return json.Marshal(storedBaseline{l.applied, l.seen, v})
+}
+
+// take learns a run once. It says whether anything changed.
+func (l *learnt) take(v sequenced) bool {
+	if v.seq <= l.applied {
+		return false
+	}
+	l.applied = v.seq
+	if key := tail(v.TraceID); !slices.Contains(l.seen, key) {
+		l.seen = last(append(l.seen, key), maxSeen)
+		l.runs.Learn(*v.Run)
+	}
+	return true
 }
 
 // learn adds the runs of passing traces to the baselines of their routes.
@@ -74,21 +97,18 @@ func routeKey(k baseline.Key) string {
 
 func (a *Absorber) learnRoute(ctx context.Context, key string, vs []sequenced) error {
 	err := a.q.Baselines.Update(ctx, key, func(old []byte) ([]byte, error) {
-		b, applied, err := decodeBaseline(old)
+		l, err := decodeBaseline(old)
 		if err != nil {
 			return nil, err
 		}
-		learnt := applied
+		changed := false
 		for _, v := range vs {
-			if v.seq > applied {
-				b.Learn(*v.Run)
-				learnt = v.seq
-			}
+			changed = l.take(v) || changed
 		}
-		if learnt == applied {
+		if !changed {
 			return nil, nil
 		}
-		return encodeBaseline(b, learnt)
+		return l.encode()
 	})
 	if err != nil {
 		return fmt.Errorf("baseline of route %s: %w", key, err)
@@ -103,11 +123,11 @@ func Snapshot(ctx context.Context, q *queue.Queue) (*baseline.Snapshot, error) {
 		if err != nil {
 			return nil, fmt.Errorf("baselines: %w", err)
 		}
-		b, _, err := decodeBaseline(e.Value)
+		l, err := decodeBaseline(e.Value)
 		if err != nil {
 			return nil, fmt.Errorf("baseline %s: %w", e.Key, err)
 		}
-		all.Merge(b)
+		all.Merge(l.runs)
 	}
 	return all.Snapshot(), nil
 }

@@ -16,6 +16,7 @@ package ratchet
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -46,7 +47,7 @@ type Group struct {
 	Batch       string               `json:"batch"`   // key of the batch that holds it, "" for none
 	Refused     string               `json:"refused"` // why no case could be made of it
 	Applied     uint64               `json:"applied"` // sequence of the last message of FINDINGS that was folded in
-	Seen        []string             `json:"seen"`    // the latest occurrences, so that a verdict published twice counts once
+	Seen        []string             `json:"seen"`    // the latest traces with their revisions, so that a verdict published twice counts once
 }
 
 // Specimen is one finding of the group, with the object that holds its trace.
@@ -80,11 +81,13 @@ type Occurrence struct {
 	Object    string // of the trace's bytes, "" when the worker did not keep them
 	Seen      time.Time
 	Sequence  uint64 // of the message in FINDINGS
+	Again     bool   // the trace's revision before, which this one replaces, was an occurrence too
 }
 
-// Take folds an occurrence in. It says whether the group changed.
+// Take folds an occurrence in: a trace counts once, whatever its revisions and however often one is published. It says whether the group changed.
 func (g *Group) Take(o Occurrence) bool {
-	if o.Sequence != 0 && o.Sequence <= g.Applied || slices.Contains(g.Seen, o.key()) {
+	i := g.seen(o.TraceID)
+	if o.Sequence != 0 && o.Sequence <= g.Applied || i >= 0 && g.Seen[i] == seenKey(o.TraceID, o.Revision) {
 		return false
 	}
 	f := o.Finding
@@ -94,30 +97,57 @@ func (g *Group) Take(o Occurrence) bool {
 	g.Form, g.Title, g.Why = f.Form, f.Title, f.Why
 	g.Severity = worse(g.Severity, f.Severity)
 	g.Confidence = max(g.Confidence, f.Confidence)
-	g.Count++
+	if !g.counts(i, o.Again) {
+		g.Count++
+	}
 	g.FirstSeen, g.LastSeen = earlier(g.FirstSeen, o.Seen), later(g.LastSeen, o.Seen)
-	g.Seen = last(append(g.Seen, o.key()), maxSeen)
+	g.remember(i, seenKey(o.TraceID, o.Revision))
 	g.addSession(o.SessionID, o.TraceID)
 	g.addSpecimen(o)
 	return true
 }
 
-// Retract removes the occurrence of a trace whose new revision no longer shows the failure.
+// Retract takes a trace out whose new revision no longer shows the failure that the one before did.
 func (g *Group) Retract(traceID, revision string, sequence uint64) bool {
-	if sequence != 0 && sequence <= g.Applied || !slices.Contains(g.Seen, occurrenceKey(traceID, revision)) {
+	i := g.seen(traceID)
+	if sequence != 0 && sequence <= g.Applied || g.Count == 0 || !g.counts(i, true) {
 		return false
 	}
-	g.Count = max(0, g.Count-1)
-	g.Seen = slices.DeleteFunc(g.Seen, func(k string) bool { return k == occurrenceKey(traceID, revision) })
+	g.Count--
+	g.remember(i, seenKey(traceID, revision)+retracted)
 	g.Specimens = slices.DeleteFunc(g.Specimens, func(s Specimen) bool { return s.TraceID == traceID })
 	return true
 }
 
-func (o Occurrence) key() string { return occurrenceKey(o.TraceID, o.Revision) }
+// retracted marks a trace in Seen that does not count: its latest revision does not show the failure.
+const retracted = "-"
 
-func occurrenceKey(traceID, revision string) string { return short(traceID) + short(revision) }
+// seenKey is what Seen holds of a trace: the end of its id, for some make ids that begin with zeros, and the beginning of its revision.
+func seenKey(traceID, revision string) string {
+	return tail(traceID) + revision[:min(len(revision), 12)]
+}
 
-func short(s string) string { return s[:min(len(s), 12)] }
+func tail(traceID string) string { return traceID[max(0, len(traceID)-12):] }
+
+// seen is where Seen has the trace, or -1 when it never was there or was too long ago.
+func (g *Group) seen(traceID string) int {
+	return slices.IndexFunc(g.Seen, func(k string) bool { return strings.HasPrefix(k, tail(traceID)) })
+}
+
+// counts says whether the trace at i of Seen is in the count. Of one that is not there any more, the verdict that replaces another says so.
+func (g *Group) counts(i int, before bool) bool {
+	if i < 0 {
+		return before
+	}
+	return !strings.HasSuffix(g.Seen[i], retracted)
+}
+
+func (g *Group) remember(i int, key string) {
+	if i >= 0 {
+		g.Seen = slices.Delete(g.Seen, i, i+1)
+	}
+	g.Seen = last(append(g.Seen, key), maxSeen)
+}
 
 // addSession notes the session, or the trace where there is none, as one sighting.
 func (g *Group) addSession(session, trace string) {
@@ -129,11 +159,17 @@ func (g *Group) addSession(session, trace string) {
 	}
 }
 
+// addSpecimen keeps the occurrence while there is room, or in place of its trace's earlier revision.
 func (g *Group) addSpecimen(o Occurrence) {
-	if o.Object == "" || len(g.Specimens) >= maxSpecimens {
+	if o.Object == "" {
 		return
 	}
-	g.Specimens = append(g.Specimens, Specimen{o.TraceID, o.Revision, o.Object, o.Finding.Confidence, o.Finding.Why, o.Seen})
+	s := Specimen{o.TraceID, o.Revision, o.Object, o.Finding.Confidence, o.Finding.Why, o.Seen}
+	if i := slices.IndexFunc(g.Specimens, func(old Specimen) bool { return old.TraceID == o.TraceID }); i >= 0 {
+		g.Specimens[i] = s
+	} else if len(g.Specimens) < maxSpecimens {
+		g.Specimens = append(g.Specimens, s)
+	}
 }
 
 // Wants says whether the group would keep another specimen: workers ask it before they store a trace's bytes.

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
@@ -60,11 +61,69 @@ func TestRetract(t *testing.T) {
 	g.Take(occurrence(2))
 	g.Applied = 2
 	o := occurrence(1)
-	if !g.Retract(o.TraceID, o.Revision, 3) || g.Count != 1 || len(g.Specimens) != 1 {
+	if !g.Retract(o.TraceID, "r9", 3) || g.Count != 1 || len(g.Specimens) != 1 {
 		t.Errorf("after the retraction: count %d, %d specimens, want 1 and 1", g.Count, len(g.Specimens))
 	}
-	if g.Retract(o.TraceID, o.Revision, 4) {
+	g.Applied = 3
+	if g.Retract(o.TraceID, "r9", 4) {
 		t.Error("retracted twice")
+	}
+	o.Revision, o.Sequence = "r10", 5
+	if !g.Take(o) || g.Count != 2 || len(g.Specimens) != 2 {
+		t.Errorf("when the failure is back: count %d, %d specimens, want 2 and 2", g.Count, len(g.Specimens))
+	}
+}
+
+// TestRevisionsOfATraceCountOnce holds with and without the note of the revision before, which a kill may lose, and for a trace that the group saw too
+// long ago to remember.
+func TestRevisionsOfATraceCountOnce(t *testing.T) {
+	for _, others := range []int{0, maxSeen + 1} {
+		var g Group
+		first := occurrence(0)
+		first.Sequence = 1
+		g.Take(first)
+		for i := range others {
+			g.Take(occurrence(i + 2))
+		}
+		g.Applied = uint64(others + 1)
+		next := first
+		next.Revision, next.Object, next.Sequence, next.Again = "later", "sha256:later", g.Applied+1, others > 0
+		if !g.Take(next) || g.Count != others+1 {
+			t.Errorf("%d others: count %d, want %d", others, g.Count, others+1)
+		}
+		if g.Specimens[0].Object != "sha256:later" {
+			t.Errorf("%d others: the specimen still is %v", others, g.Specimens[0])
+		}
+		next.Sequence++ // published twice
+		if g.Take(next) {
+			t.Errorf("%d others: the later revision was taken twice", others)
+		}
+	}
+}
+
+// TestRunIsLearntOnce holds when its verdict is published twice, and when a batch is folded twice.
+func TestRunIsLearntOnce(t *testing.T) {
+	run := baseline.Run{Key: baseline.Key{Service: "s", Agent: "a", Route: "r"}, Values: map[baseline.Metric]float64{baseline.TotalTokens: 100}}
+	verdict := func(trace string, seq uint64) sequenced {
+		return sequenced{seq, Verdict{TraceID: trace, Revision: "r", Run: &run}}
+	}
+	var stored []byte
+	for _, v := range []sequenced{verdict("0001", 1), verdict("0002", 2), verdict("0002", 2), verdict("0001", 3), verdict("0003", 4)} {
+		l, err := decodeBaseline(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.take(v)
+		if stored, err = l.encode(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := decodeBaseline(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := l.runs.Snapshot().Stats(run.Key, baseline.TotalTokens).N; n != 3 {
+		t.Errorf("%v runs, want 3", n)
 	}
 }
 

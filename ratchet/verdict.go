@@ -1,6 +1,7 @@
 package ratchet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -25,6 +26,24 @@ type Verdict struct {
 type Previous struct {
 	Revision     string   `json:"revision"`
 	Fingerprints []string `json:"fingerprints"` // digests
+}
+
+// gone are the fingerprints that the trace's earlier revision showed and this one does not.
+func (v Verdict) gone() (out []string) {
+	if v.Replaces == nil {
+		return nil
+	}
+	for _, fp := range v.Replaces.Fingerprints {
+		if !slices.ContainsFunc(v.Findings, func(f Found) bool { return f.Fingerprint.Digest() == fp }) {
+			out = append(out, fp)
+		}
+	}
+	return out
+}
+
+// had says whether the earlier revision, nil for none, showed the finding.
+func (p *Previous) had(f Found) bool {
+	return p != nil && slices.Contains(p.Fingerprints, f.Fingerprint.Digest())
 }
 
 // Found is a finding with what a case needs of it and the CLI's JSON does not show.
