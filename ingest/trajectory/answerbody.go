@@ -19,11 +19,11 @@ type answerBody struct {
 
 // readAnswerBody reads a response body of OpenAI (chat, Responses), Anthropic, Bedrock, Gemini or LangChain.
 func readAnswerBody(text string) answerBody {
-	if kindOf([]byte(text)) != '{' {
+	if kindOf(text) != '{' {
 		return answerBody{}
 	}
-	o := readObject([]byte(text))
-	if g := o.get("generations"); g != nil {
+	o := readObject(text)
+	if g := o.get("generations"); g != "" {
 		return generationBody(g)
 	}
 	usage := o.object("usage", "usageMetadata", "usage_metadata")
@@ -32,7 +32,7 @@ func readAnswerBody(text string) answerBody {
 		Model:      o.str("model", "modelVersion", "model_version"),
 		Finish:     bodyFinish(o),
 		Usage:      usageOf(usage),
-		CacheApart: usage.get("cache_read_input_tokens", "cacheReadInputTokens") != nil,
+		CacheApart: usage.get("cache_read_input_tokens", "cacheReadInputTokens") != "",
 	}
 }
 
@@ -54,7 +54,7 @@ func bodyFinish(o object) string {
 }
 
 // generationBody reads LangChain's LLMResult: generations[0][0].message.kwargs.
-func generationBody(generations []byte) answerBody {
+func generationBody(generations string) answerBody {
 	first := firstElement(generations)
 	if kindOf(first) == '[' {
 		first = firstElement(first)
@@ -90,10 +90,10 @@ func usageOf(u object) Usage {
 func (o object) count(names ...string) *int64 {
 	for _, n := range names {
 		raw := o.get(n)
-		if raw == nil {
+		if raw == "" {
 			continue
 		}
-		text := string(raw)
+		text := raw
 		if s, ok := unquote(raw); ok {
 			text = s
 		}

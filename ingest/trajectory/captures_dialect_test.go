@@ -184,7 +184,7 @@ func sameArgumentsAs(want json.RawMessage, got Value) bool {
 	if sameJSON(want, got) {
 		return true
 	}
-	o := readObject(want)
+	o := readObject(string(want))
 	return len(o) == 1 && sameJSON(json.RawMessage(o[0].raw), got)
 }
 

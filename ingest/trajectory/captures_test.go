@@ -178,7 +178,7 @@ func (s *tally) check(scenario string, c ToolCall, name, args string, result jso
 		s.missed(scenario, "%s arguments %q, want %s", name, c.Arguments.Raw, args)
 	}
 	want := canonical(string(result))
-	text, _ := unquote(want)
+	text, _ := unquote(string(want))
 	switch {
 	case string(result) == "" && outcome == "ok": // the log of a tool in another process has no results
 		s.results++

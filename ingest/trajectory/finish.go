@@ -62,7 +62,7 @@ func finishInOutput(text string) string {
 	if !strings.Contains(text, `"finish_reason"`) {
 		return ""
 	}
-	for e := range elements([]byte(text)) {
+	for e := range elements(text) {
 		if s := readObject(e).str("finish_reason"); s != "" {
 			return s
 		}

@@ -160,14 +160,14 @@ func genaiContent(a Attrs, f *Facts) {
 
 // genaiInput reads a list of messages, or the whole request as a traced client function has it, with instructions and definitions in it.
 func genaiInput(text string, f *Facts) {
-	if text = callArguments(text); kindOf([]byte(text)) != '{' {
+	if text = callArguments(text); kindOf(text) != '{' {
 		f.Input = textHistory(text)
 		return
 	}
 	var system string
 	f.Input, system = bodyHistory(text)
 	f.System = cmp.Or(f.System, system)
-	f.OfferedText = cmp.Or(f.OfferedText, string(readObject([]byte(text)).get("tools", "functions")))
+	f.OfferedText = cmp.Or(f.OfferedText, string(readObject(text).get("tools", "functions")))
 }
 
 // splitOutput reads an answer whose text and calls are attributes of their own.
@@ -201,7 +201,7 @@ func callArguments(text string) string {
 	if !strings.HasPrefix(text, `{"args":[{`) {
 		return text
 	}
-	for e := range elements(readObject([]byte(text)).get("args")) {
+	for e := range elements(readObject(text).get("args")) {
 		return string(e)
 	}
 	return text

@@ -240,7 +240,7 @@ func toolEvents(events []Event, f *Facts) {
 // blockResult reads a result that comes as a list of content blocks or as itself.
 func blockResult(text string) Value {
 	if isBlocks(text) {
-		if v, ok := blockText([]byte(strings.TrimSpace(text)), 0); ok {
+		if v, ok := blockText(strings.TrimSpace(text), 0); ok {
 			return v
 		}
 	}

@@ -28,10 +28,10 @@ func transferTarget(name string, args Value) (string, bool) {
 
 // argument returns the first of the names that an object of arguments gives a text.
 func argument(args Value, names ...string) string {
-	if kindOf(args.JSON) != '{' {
+	if args.JSON.Kind() != '{' {
 		return ""
 	}
-	return readObject(args.JSON).str(names...)
+	return readObject(string(args.JSON)).str(names...)
 }
 
 // handoffs lists every transfer once, whether a span, a tool or both tell of it.

@@ -1,7 +1,6 @@
 package trajectory
 
 import (
-	"bytes"
 	"encoding/base64"
 	"iter"
 	"strconv"
@@ -20,7 +19,7 @@ import (
 var readOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // skipBlanks returns the index of the first byte from i on that is no blank, len(raw) when there is none.
-func skipBlanks(raw []byte, i int) int {
+func skipBlanks(raw string, i int) int {
 	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n') {
 		i++
 	}
@@ -28,7 +27,7 @@ func skipBlanks(raw []byte, i int) int {
 }
 
 // valueEnd returns the index behind the value that begins at i, and false when the value is cut or none is there.
-func valueEnd(raw []byte, i int) (int, bool) {
+func valueEnd(raw string, i int) (int, bool) {
 	if i >= len(raw) {
 		return 0, false
 	}
@@ -39,15 +38,15 @@ func valueEnd(raw []byte, i int) (int, bool) {
 		return nestedEnd(raw, i)
 	}
 	start := i
-	for i < len(raw) && bytes.IndexByte([]byte(",]}: \t\r\n\"[{"), raw[i]) < 0 {
+	for i < len(raw) && strings.IndexByte(",]}: \t\r\n\"[{", raw[i]) < 0 {
 		i++
 	}
 	return i, i > start && i < len(raw)
 }
 
-func stringEnd(raw []byte, i int) (int, bool) {
+func stringEnd(raw string, i int) (int, bool) {
 	for i++; i < len(raw); i++ {
-		n := bytes.IndexByte(raw[i:], '"')
+		n := strings.IndexByte(raw[i:], '"')
 		if n < 0 {
 			return 0, false
 		}
@@ -63,7 +62,7 @@ func stringEnd(raw []byte, i int) (int, bool) {
 	return 0, false
 }
 
-func nestedEnd(raw []byte, i int) (int, bool) {
+func nestedEnd(raw string, i int) (int, bool) {
 	depth := 0
 	for i < len(raw) {
 		switch raw[i] {
@@ -87,15 +86,15 @@ func nestedEnd(raw []byte, i int) (int, bool) {
 }
 
 // elements yields the whole elements of a JSON array; of an array that was cut, those before the cut.
-func elements(raw []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
+func elements(raw string) iter.Seq[string] {
+	return func(yield func(string) bool) {
 		i := skipBlanks(raw, 0)
 		if i >= len(raw) || raw[i] != '[' {
 			return
 		}
 		for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] != ']'; {
 			end, ok := valueEnd(raw, i)
-			if !ok || !yield(raw[i:end:end]) {
+			if !ok || !yield(raw[i:end]) {
 				return
 			}
 			if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
@@ -109,8 +108,7 @@ func elements(raw []byte) iter.Seq[[]byte] {
 
 // member is one name and value of a JSON object.
 type member struct {
-	name string
-	raw  []byte
+	name, raw string
 }
 
 // object is a JSON object with its values still unread. Small objects are searched faster than they are hashed.
@@ -118,7 +116,7 @@ type object []member
 
 // readObject reads the members of a JSON object. Of an object that was cut, a last member that holds an array or object is kept with what
 // is left of it, so that a cut request body still gives its messages.
-func readObject(raw []byte) object {
+func readObject(raw string) object {
 	i := skipBlanks(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
 		return nil
@@ -137,7 +135,7 @@ func readObject(raw []byte) object {
 		if end, ok = valueEnd(raw, i); !ok {
 			return o.withCut(name, raw[min(i, len(raw)):])
 		}
-		o = append(o, member{name, raw[i:end:end]})
+		o = append(o, member{name, raw[i:end]})
 		if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
 			i = skipBlanks(raw, i+1)
 		}
@@ -145,15 +143,15 @@ func readObject(raw []byte) object {
 	return o
 }
 
-func (o object) withCut(name string, rest []byte) object {
+func (o object) withCut(name, rest string) object {
 	if kindOf(rest) != '[' && kindOf(rest) != '{' {
 		return o
 	}
 	return append(o, member{name, rest})
 }
 
-// get returns the first of the names that is there and not null.
-func (o object) get(names ...string) []byte {
+// get returns the first of the names that is there and not null, "" when there is none.
+func (o object) get(names ...string) string {
 	for _, n := range names {
 		for _, m := range o {
 			if m.name == n && kindOf(m.raw) != 'n' {
@@ -161,7 +159,7 @@ func (o object) get(names ...string) []byte {
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
 // has says whether the object has the name, be it null.
@@ -197,7 +195,7 @@ func (o object) object(names ...string) object {
 // isTrue says whether any of the names is true or "true".
 func (o object) isTrue(names ...string) bool {
 	for _, n := range names {
-		if raw := strings.ToLower(strings.Trim(string(o.get(n)), `"`)); raw == "true" {
+		if raw := strings.ToLower(strings.Trim(o.get(n), `"`)); raw == "true" {
 			return true
 		}
 	}
@@ -205,25 +203,21 @@ func (o object) isTrue(names ...string) bool {
 }
 
 // kindOf is the first byte of a JSON value, with 'n', 't', 'f' for the literals and 0 for nothing. Leading blanks are allowed.
-func kindOf(raw []byte) byte {
-	for _, c := range raw {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c
-		}
+func kindOf(raw string) byte {
+	if i := skipBlanks(raw, 0); i < len(raw) {
+		return raw[i]
 	}
 	return 0
 }
 
 // unquote returns what a JSON string holds, and whether raw is one.
-func unquote(raw []byte) (string, bool) {
+func unquote(raw string) (string, bool) {
 	if kindOf(raw) != '"' {
 		return "", false
 	}
-	raw = bytes.TrimSpace(raw)
-	if len(raw) >= 2 && raw[len(raw)-1] == '"' && bytes.IndexByte(raw, '\\') < 0 {
-		return strings.ToValidUTF8(string(raw[1:len(raw)-1]), "\uFFFD"), true
+	raw = strings.TrimSpace(raw)
+	if len(raw) >= 2 && raw[len(raw)-1] == '"' && strings.IndexByte(raw, '\\') < 0 {
+		return strings.ToValidUTF8(raw[1:len(raw)-1], "\uFFFD"), true
 	}
 	s, err := jsontext.AppendUnquote(nil, raw)
 	// On invalid UTF-8 the text comes with replacement characters beside the error: still worth reading.

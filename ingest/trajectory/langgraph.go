@@ -49,26 +49,26 @@ func soleAnswer(a Attrs) (object, bool) {
 	if !strings.Contains(text, `"AIMessage`) {
 		return nil, false
 	}
-	o := readObject([]byte(text))
+	o := readObject(text)
 	if command := readObject(soleElement(o.get("output"))); command != nil {
 		o = command.object("update")
 	}
-	if list := o.get("messages"); list != nil {
+	if list := o.get("messages"); list != "" {
 		o = readObject(soleElement(list))
 	}
 	answer := o.object("kwargs")
 	usage := usageOf(answer.object("usage_metadata"))
-	return answer, strings.Contains(string(o.get("id")), `"AIMessage`) && usage.Input != nil && usage.Output != nil
+	return answer, strings.Contains(o.get("id"), `"AIMessage`) && usage.Input != nil && usage.Output != nil
 }
 
 // soleElement is the one element of a list, nil when it has none or more.
-func soleElement(list []byte) []byte {
-	var sole []byte
+func soleElement(list string) string {
+	sole := ""
 	n := 0
 	for e := range elements(list) {
 		sole = e
 		if n++; n > 1 {
-			return nil
+			return ""
 		}
 	}
 	return sole
@@ -86,12 +86,12 @@ func refusedByGraph(a Attrs) bool {
 
 // graphAnswer is the one message in the output of a node that runs tools.
 func graphAnswer(a Attrs) (toolMessage, bool) {
-	o := readObject([]byte(a.Text("traceloop.entity.output")))
-	return readToolMessage(string(firstElement(o.get("messages"))))
+	o := readObject(a.Text("traceloop.entity.output"))
+	return readToolMessage(firstElement(o.get("messages")))
 }
 
 func graphCall(a Attrs, f *Facts) {
-	call := callPart(readObject([]byte(a.Text("traceloop.entity.input"))).object("lg_tool_call"))
+	call := callPart(readObject(a.Text("traceloop.entity.input")).object("lg_tool_call"))
 	f.ToolName, f.CallID, f.Arguments = call.Name, call.ID, call.Value
 	if m, ok := graphAnswer(a); ok {
 		f.HasResult, f.ToolError = true, m.Error

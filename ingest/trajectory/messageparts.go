@@ -6,7 +6,7 @@ import (
 )
 
 // contentParts reads the content of a message: text, a list of parts, or one part.
-func contentParts(raw []byte, depth int) []Part {
+func contentParts(raw string, depth int) []Part {
 	if depth > maxNesting {
 		return nil
 	}
@@ -32,7 +32,7 @@ func partsOfText(s string, depth int) []Part {
 		return nil
 	}
 	if strings.HasPrefix(s, "[{") {
-		if parts := contentParts([]byte(s), depth+1); onlyKnownParts(parts) {
+		if parts := contentParts(s, depth+1); onlyKnownParts(parts) {
 			return parts
 		}
 	}
@@ -71,32 +71,32 @@ func partsOfObject(o object, depth int) []Part {
 // untypedPart reads the parts of Bedrock and Gemini, whose key is their type.
 func untypedPart(o object, depth int) []Part {
 	switch {
-	case o.get("toolUse") != nil:
+	case o.get("toolUse") != "":
 		return []Part{callPart(o.object("toolUse"))}
-	case o.get("toolResult") != nil:
+	case o.get("toolResult") != "":
 		return []Part{resultPart(o.object("toolResult"), depth)}
-	case o.get("functionCall", "function_call") != nil:
+	case o.get("functionCall", "function_call") != "":
 		return []Part{geminiCall(o.object("functionCall", "function_call"))}
-	case o.get("functionResponse", "function_response") != nil:
+	case o.get("functionResponse", "function_response") != "":
 		return []Part{resultPart(o.object("functionResponse", "function_response"), depth)}
-	case o.get("reasoningContent") != nil:
+	case o.get("reasoningContent") != "":
 		return []Part{{Kind: PartReasoning, Text: reasoningText(o.object("reasoningContent"), depth)}}
 	case o.isTrue("thought"):
 		return []Part{{Kind: PartReasoning, Text: o.str("text")}}
 	case o.str("text") != "":
 		return []Part{{Kind: PartText, Text: o.str("text")}}
-	case o.get("toolCallId") != nil || o.get("function") != nil:
+	case o.get("toolCallId") != "" || o.get("function") != "":
 		return toolCallOrResult(o, depth)
-	case o.get("content", "message") != nil: // an envelope around the content
+	case o.get("content", "message") != "": // an envelope around the content
 		return contentParts(o.get("content", "message"), depth+1)
-	case o.get("text") != nil || len(o) == 0:
+	case o.get("text") != "" || len(o) == 0:
 		return nil
 	}
 	return []Part{otherPart(o, "")}
 }
 
 func toolCallOrResult(o object, depth int) []Part {
-	if o.get("result", "output") != nil {
+	if o.get("result", "output") != "" {
 		return []Part{resultPart(o, depth)}
 	}
 	return []Part{callPart(o)}
@@ -124,7 +124,7 @@ func joinedText(parts []Part) string {
 // otherPart keeps what a rule does not read: media, and calls that the provider runs itself.
 func otherPart(o object, typ string) Part {
 	p := Part{Kind: PartOther, Text: typ, ID: callID(o.str("id", "call_id", "tool_use_id", "toolCallId")), Name: o.str("name", "toolName")}
-	if raw := o.get("arguments", "input", "args"); raw != nil {
+	if raw := o.get("arguments", "input", "args"); raw != "" {
 		p.Value = valueOfJSON(raw)
 	}
 	return p
@@ -144,7 +144,7 @@ func callPart(o object) Part {
 // geminiCall reads a functionCall of Gemini, whose encoding leaves empty arguments out: there absent means none.
 func geminiCall(o object) Part {
 	p := callPart(o)
-	if o.get("args", "arguments") == nil {
+	if o.get("args", "arguments") == "" {
 		p.Value = ParseValue("{}")
 	}
 	return p
@@ -168,17 +168,17 @@ func resultPart(o object, depth int) Part {
 		Failed: o.isTrue("is_error", "isError") || o.str("status") == "error" || o.str("type") == "tool-error",
 	}
 	raw := o.get("response", "result", "output", "content", "parts", "error", "text")
-	if raw == nil && (o.has("response") || o.has("result") || o.has("output")) {
-		raw = []byte("null") // what a tool without a result returns
+	if raw == "" && (o.has("response") || o.has("result") || o.has("output")) {
+		raw = "null" // what a tool without a result returns
 	}
 	value, failed := resultValue(raw, depth+1)
-	p.Value, p.Failed, p.Unrecorded = value, p.Failed || failed, raw == nil
+	p.Value, p.Failed, p.Unrecorded = value, p.Failed || failed, raw == ""
 	return p
 }
 
 // resultValue reads the body of a result, which may be the value itself, typed output of the AI SDK, or content blocks. It says whether the
 // body marks a failure.
-func resultValue(raw []byte, depth int) (Value, bool) {
+func resultValue(raw string, depth int) (Value, bool) {
 	switch kindOf(raw) {
 	case '{':
 		if depth <= maxNesting {
@@ -193,13 +193,13 @@ func resultValue(raw []byte, depth int) (Value, bool) {
 }
 
 // typedResult reads {"type": "error-text", "value": ...} and the blocks {"type": "text", "text": ...} that stand alone.
-func typedResult(raw []byte, depth int) (Value, bool) {
+func typedResult(raw string, depth int) (Value, bool) {
 	o := readObject(raw)
 	typ := o.str("type")
 	switch typ {
 	case "text", "json", "error-text", "error-json", "content":
 		inner := o.get("value", "text")
-		if inner == nil {
+		if inner == "" {
 			return valueOfJSON(raw), false
 		}
 		v, failed := resultValue(inner, depth+1)
@@ -211,7 +211,7 @@ func typedResult(raw []byte, depth int) (Value, bool) {
 }
 
 // blockText reads a list of content blocks as the one value it stands for: all text, or the single JSON block of Bedrock.
-func blockText(raw []byte, depth int) (Value, bool) {
+func blockText(raw string, depth int) (Value, bool) {
 	if depth > maxNesting {
 		return Value{}, false
 	}
@@ -221,7 +221,7 @@ func blockText(raw []byte, depth int) (Value, bool) {
 		n++
 		o := readObject(e)
 		switch {
-		case o.get("json") != nil && o.str("type") == "" && n == 1:
+		case o.get("json") != "" && o.str("type") == "" && n == 1:
 			return valueOfJSON(o.get("json")), true
 		case (o.has("text") || o.str("type") == "text") && isAnyOf(o.str("type"), "", "text", "output_text", "input_text"):
 			texts = append(texts, o.str("text", "content"))
@@ -233,14 +233,14 @@ func blockText(raw []byte, depth int) (Value, bool) {
 }
 
 // valueOfJSON reads a JSON value as arguments or a result. A string is one more layer: the usual form of arguments.
-func valueOfJSON(raw []byte) Value {
-	if raw == nil {
+func valueOfJSON(raw string) Value {
+	if raw == "" {
 		return Value{Parsed: ParsedAbsent}
 	}
 	if s, ok := unquote(raw); ok {
 		return ParseValue(s)
 	}
-	v := ParseValue(string(raw))
+	v := ParseValue(raw)
 	if v.Parsed == ParsedString {
 		v.Parsed = ParsedObject
 	}

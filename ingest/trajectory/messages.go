@@ -1,7 +1,6 @@
 package trajectory
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -22,7 +21,7 @@ func ParseMessages(text string) []Message {
 	}
 	switch text[0] {
 	case '[', '{', '"':
-		return settleRoles(messagesIn([]byte(text), 0))
+		return settleRoles(messagesIn(text, 0))
 	}
 	if text == "null" {
 		return nil
@@ -34,7 +33,7 @@ func ParseMessages(text string) []Message {
 func MessagesOf(v pcommon.Value) []Message { return ParseMessages(structured(v)) }
 
 // messagesIn reads any JSON value that may hold messages.
-func messagesIn(raw []byte, depth int) []Message {
+func messagesIn(raw string, depth int) []Message {
 	if depth > maxNesting {
 		return nil
 	}
@@ -49,10 +48,10 @@ func messagesIn(raw []byte, depth int) []Message {
 	return nil
 }
 
-func messagesOfString(raw []byte, depth int) []Message {
+func messagesOfString(raw string, depth int) []Message {
 	s, _ := unquote(raw)
-	if k := kindOf([]byte(s)); k == '[' || k == '{' {
-		if ms := messagesIn([]byte(s), depth+1); len(ms) > 0 {
+	if k := kindOf(s); k == '[' || k == '{' {
+		if ms := messagesIn(s, depth+1); len(ms) > 0 {
 			return ms
 		}
 	}
@@ -63,7 +62,7 @@ func messagesOfString(raw []byte, depth int) []Message {
 }
 
 // messageList reads a list. Neighbouring content parts without a message around them are one message.
-func messageList(raw []byte, depth int) []Message {
+func messageList(raw string, depth int) []Message {
 	var out []Message
 	var bare []Part
 	flush := func() {
@@ -91,15 +90,15 @@ func messageList(raw []byte, depth int) []Message {
 
 // isBarePart says that an object is a content part or tool call that stands without its message.
 func isBarePart(o object) bool {
-	if o.get("role", "parts", "kwargs", "message", "content_blocks") != nil {
+	if o.get("role", "parts", "kwargs", "message", "content_blocks") != "" {
 		return false
 	}
 	switch t := o.str("type"); t {
 	case "":
-		return o.get("toolCallId", "toolUse", "toolResult", "functionCall", "functionResponse", "function_call", "function_response") != nil &&
-			o.get("content") == nil || isPlainText(o)
+		return o.get("toolCallId", "toolUse", "toolResult", "functionCall", "functionResponse", "function_call", "function_response") != "" &&
+			o.get("content") == "" || isPlainText(o)
 	case "function":
-		return o.get("function") != nil
+		return o.get("function") != ""
 	case "message", "human", "ai", "system", "tool", "HumanMessage", "AIMessage", "SystemMessage", "ToolMessage":
 		return false
 	default:
@@ -112,7 +111,7 @@ func isPlainText(o object) bool { return len(o) == 1 && o[0].name == "text" }
 
 // isBody says that an object wraps messages rather than being one.
 func isBody(o object) bool {
-	return o.get("messages", "contents", "choices", "candidates", "generations") != nil
+	return o.get("messages", "contents", "choices", "candidates", "generations") != ""
 }
 
 // messagesOfObject reads one message, or the messages of a request or response body.
@@ -120,7 +119,7 @@ func messagesOfObject(o object, depth int) []Message {
 	if depth > maxNesting {
 		return nil
 	}
-	if kwargs := o.object("kwargs"); kwargs != nil && (o.has("lc") || kwargs.get("content") != nil) {
+	if kwargs := o.object("kwargs"); kwargs != nil && (o.has("lc") || kwargs.get("content") != "") {
 		return constructed(o, kwargs, depth)
 	}
 	if typ := o.str("type"); isResponsesItem(typ) {
@@ -144,7 +143,7 @@ func constructed(o, kwargs object, depth int) []Message {
 	if class == "ChatMessage" || class == "" {
 		class = kwargs.str("role", "type")
 	}
-	if inner := kwargs.get("messages", "message"); inner != nil {
+	if inner := kwargs.get("messages", "message"); inner != "" {
 		return messagesIn(inner, depth+1)
 	}
 	return oneMessage(kwargs, foldRole(class), depth)
@@ -152,19 +151,19 @@ func constructed(o, kwargs object, depth int) []Message {
 
 // bodyMessages reads a request or response body, and says whether the object is one.
 func bodyMessages(o object, depth int) ([]Message, bool) {
-	if o.get("role", "parts") != nil && o.get("messages") == nil {
+	if o.get("role", "parts") != "" && o.get("messages") == "" {
 		return nil, false
 	}
 	switch {
-	case o.get("choices", "candidates", "generations") != nil:
+	case o.get("choices", "candidates", "generations") != "":
 		return answerMessages(o, depth), true
-	case o.get("messages", "contents") != nil:
+	case o.get("messages", "contents") != "":
 		return append(systemOf(o, depth), messagesIn(o.get("messages", "contents"), depth+1)...), true
-	case o.get("message") != nil && o.get("content") == nil:
+	case o.get("message") != "" && o.get("content") == "":
 		return messagesIn(o.get("message"), depth+1), true
-	case o.get("update", "outputs") != nil && o.get("content", "type") == nil:
+	case o.get("update", "outputs") != "" && o.get("content", "type") == "":
 		return messagesIn(o.get("update", "outputs"), depth+1), true
-	case o.get("content") == nil && isAnyOf(o.str("type"), "", "response"):
+	case o.get("content") == "" && isAnyOf(o.str("type"), "", "response"):
 		return inputOutput(o, depth)
 	}
 	return nil, false
@@ -172,16 +171,16 @@ func bodyMessages(o object, depth int) ([]Message, bool) {
 
 // inputOutput reads the bodies that hold their messages under input, output or prompt: OpenAI Responses, Bedrock answers, completions.
 func inputOutput(o object, depth int) ([]Message, bool) {
-	if in := o.get("input"); in != nil && o.get("name", "toolUseId", "toolName") == nil {
+	if in := o.get("input"); in != "" && o.get("name", "toolUseId", "toolName") == "" {
 		return append(systemOf(o, depth), withRole(messagesIn(in, depth+1), "user")...), true
 	}
-	if out := o.get("output"); out != nil {
+	if out := o.get("output"); out != "" {
 		return withRole(messagesIn(out, depth+1), "assistant"), true
 	}
-	if p := o.get("prompt"); p != nil {
+	if p := o.get("prompt"); p != "" {
 		return append(systemOf(o, depth), withRole(messagesIn(p, depth+1), "user")...), true
 	}
-	if s := systemOf(o, depth); s != nil && o.get("text", "name") == nil {
+	if s := systemOf(o, depth); s != nil && o.get("text", "name") == "" {
 		return s, true
 	}
 	return nil, false
@@ -197,17 +196,17 @@ func answerMessages(o object, depth int) []Message {
 	return withRole(messagesIn(inner, depth+1), "assistant")
 }
 
-func firstElement(raw []byte) []byte {
+func firstElement(raw string) string {
 	for e := range elements(raw) {
 		return e
 	}
-	return nil
+	return ""
 }
 
 // systemOf reads instructions that stand beside the messages of a body.
 func systemOf(o object, depth int) []Message {
 	raw := o.get("system", "instructions", "systemInstruction", "system_instruction")
-	if raw == nil {
+	if raw == "" {
 		if cfg := o.object("config"); cfg != nil {
 			raw = cfg.get("systemInstruction", "system_instruction")
 		}
@@ -264,14 +263,14 @@ func oneMessage(o object, role string, depth int) []Message {
 		m.Parts = append(reasoningOf(o), contentParts(content, depth+1)...)
 	}
 	m.Parts = append(m.Parts, requestedCalls(o, m.Parts)...)
-	if len(m.Parts) == 0 && o.get("role") == nil && role == "" {
+	if len(m.Parts) == 0 && o.get("role") == "" && role == "" {
 		return nil
 	}
 	return []Message{m}
 }
 
 // hasResultParts says that a tool message holds typed parts which state their results themselves.
-func hasResultParts(content []byte, depth int) bool {
+func hasResultParts(content string, depth int) bool {
 	return kindOf(content) == '[' && slices.ContainsFunc(contentParts(content, depth+1), func(p Part) bool {
 		return p.Kind == PartToolResult || p.Kind == PartToolCall
 	})
@@ -301,9 +300,9 @@ func requestedCalls(o object, have []Part) []Part {
 	return append(calls, callList(o.get("invalid_tool_calls"))...)
 }
 
-func callList(raw []byte) []Part {
+func callList(raw string) []Part {
 	if s, ok := unquote(raw); ok {
-		raw = []byte(s)
+		raw = s
 	}
 	var out []Part
 	for e := range elements(raw) {
@@ -335,6 +334,6 @@ func isAnyOf(s string, words ...string) bool { return slices.Contains(words, s) 
 
 // isJSON says that a text begins like a JSON array or object.
 func isJSON(text string) bool {
-	k := kindOf(bytes.TrimSpace([]byte(text[:min(len(text), 64)])))
+	k := kindOf(text)
 	return k == '{' || k == '['
 }

@@ -87,15 +87,15 @@ func openInferenceKind(a Attrs) string {
 }
 
 // metadataOf reads the metadata attribute, which holds JSON.
-func metadataOf(a Attrs) object { return readObject([]byte(a.jsonText("metadata"))) }
+func metadataOf(a Attrs) object { return readObject(a.jsonText("metadata")) }
 
 func readOpenInferenceModel(s *Span, f *Facts) {
 	a := s.Attrs
 	f.Role = RoleModel
-	params, body := readObject([]byte(a.Text("llm.invocation_parameters"))), a.Text("output.value")
+	params, body := readObject(a.Text("llm.invocation_parameters")), a.Text("output.value")
 	answer := readAnswerBody(body)
 	f.Provider = providerOf(cmp.Or(a.Str("llm.provider", "llm.system"), metadataOf(a).str("ls_provider")))
-	if params.get("created_at") == nil { // the bridge for OpenAI Agents puts the answer there, less its output
+	if params.get("created_at") == "" { // the bridge for OpenAI Agents puts the answer there, less its output
 		f.ModelRequested = cmp.Or(params.str("model", "modelId", "model_name"), requestedModel(a))
 	}
 	f.ResponseID = answer.ID
@@ -119,8 +119,8 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 }
 
 func requestedModel(a Attrs) string {
-	if text := a.Text("input.value"); kindOf([]byte(text)) == '{' {
-		return readObject([]byte(text)).str("model", "modelId")
+	if text := a.Text("input.value"); kindOf(text) == '{' {
+		return readObject(text).str("model", "modelId")
 	}
 	return ""
 }
@@ -146,7 +146,7 @@ func openInferenceInput(a Attrs, f *Facts) {
 		f.Input.Messages = flat
 	case bodyOK:
 		f.Input, f.System = bodyHistory(body)
-		if f.System == "" && kindOf([]byte(body)) == '[' && len(flat) > 0 && flat[0].Role == "system" {
+		if f.System == "" && kindOf(body) == '[' && len(flat) > 0 && flat[0].Role == "system" {
 			f.System = textOf(flat[:1])
 		}
 	case body != "" && body != redacted:
@@ -157,10 +157,10 @@ func openInferenceInput(a Attrs, f *Facts) {
 // bodyHistory takes the list of messages out of a request body as it stands, so that what an earlier call had need not be parsed again, and
 // the instructions that stand beside it.
 func bodyHistory(body string) (History, string) {
-	if kindOf([]byte(body)) != '{' {
+	if kindOf(body) != '{' {
 		return textHistory(body), ""
 	}
-	o := readObject([]byte(body))
+	o := readObject(body)
 	list := o.get("messages", "contents", "input")
 	if kindOf(list) != '[' {
 		return textHistory(body), ""
@@ -168,12 +168,12 @@ func bodyHistory(body string) (History, string) {
 	if first := firstElement(list); kindOf(first) == '[' { // LangChain sends batches of conversations: one, in agents
 		list = first
 	}
-	return textHistory(string(list)), textOf(systemOf(o, 0))
+	return textHistory(list), textOf(systemOf(o, 0))
 }
 
 // bodyLength counts the messages of a request body, 0 when it has no list of them: a sender's limit on attributes cuts the flattened ones.
 func bodyLength(body string) int {
-	list := []byte(body)
+	list := body
 	if kindOf(list) == '{' {
 		list = readObject(list).get("messages", "contents", "input")
 	}
@@ -229,7 +229,7 @@ func flatMessage(it Attrs) (Message, bool) {
 	switch {
 	case m.Role == "tool" || id != "":
 		p := Part{Kind: PartToolResult, ID: id, Name: it.Str("message.name"), Value: ParseValue(content), Unrecorded: content == "" && !it.hasContent()}
-		if v, failed := resultValue([]byte(content), 0); kindOf([]byte(content)) == '{' && failed {
+		if v, failed := resultValue(content, 0); kindOf(content) == '{' && failed {
 			p.Value, p.Failed = v, true
 		}
 		m.Parts = []Part{p}
@@ -331,7 +331,7 @@ func openInferenceTools(a Attrs) *ToolSet {
 		return NewToolSet(defs)
 	}
 	for _, key := range []string{"llm.invocation_parameters", "input.value"} {
-		if text := a.Text(key); kindOf([]byte(text)) == '{' {
+		if text := a.Text(key); kindOf(text) == '{' {
 			if s := toolsOfBody(text); s != nil {
 				return s
 			}
@@ -342,8 +342,8 @@ func openInferenceTools(a Attrs) *ToolSet {
 
 // toolsOfBody reads the definitions of a request body, nil when the body has no place for them.
 func toolsOfBody(text string) *ToolSet {
-	o := readObject([]byte(text))
-	if o.get("tools", "functions", "toolConfig", "tool_config", "config") == nil {
+	o := readObject(text)
+	if o.get("tools", "functions", "toolConfig", "tool_config", "config") == "" {
 		return nil
 	}
 	defs, stated := toolObject(o, 0)

@@ -37,7 +37,7 @@ func handoffSpan(s *Span) (string, bool) {
 // handoffEnd reads the name of an agent, bare or in an object.
 func handoffEnd(text string, names ...string) string {
 	if isJSON(text) {
-		return readObject([]byte(text)).str(names...)
+		return readObject(text).str(names...)
 	}
 	return plainText(text)
 }
@@ -52,10 +52,10 @@ func openInferenceArguments(a Attrs, f *Facts) Value {
 	if len(in.JSON) == 0 || in.JSON[0] != '{' {
 		return in
 	}
-	call := readObject(in.JSON)
+	call := readObject(string(in.JSON))
 	if args := call.get("args"); kindOf(args) == '{' && call.str("name") != "" && call.str("id", "type") != "" {
 		f.CallID = cmp.Or(f.CallID, callID(call.str("id")))
-		in.JSON, in.Parsed = canonical(string(args)), ParsedWrap
+		in.JSON, in.Parsed = canonical(args), ParsedWrap
 	}
 	return in
 }
@@ -73,17 +73,17 @@ func hideToolFacts(a Attrs, f *Facts) {
 type toolMessage struct {
 	ID      string
 	Name    string
-	Content []byte
+	Content string
 	Error   string // "" when the message marks no failure
 }
 
 // readToolMessage reads a ToolMessage of LangChain, serialised or plain, alone, under "output", or as the update of a LangGraph command.
 // It says whether the text is one.
 func readToolMessage(text string) (toolMessage, bool) {
-	if kindOf([]byte(text)) != '{' {
+	if kindOf(text) != '{' {
 		return toolMessage{}, false
 	}
-	o := readObject([]byte(text))
+	o := readObject(text)
 	if in := o.object("output"); in != nil && (in.has("lc") || in.has("tool_call_id")) {
 		o = in
 	}

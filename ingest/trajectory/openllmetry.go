@@ -208,8 +208,8 @@ func indexedFunctions(items []Attrs) *ToolSet {
 	defs := make([]ToolDef, 0, len(items))
 	for _, it := range items {
 		d := ToolDef{Name: it.Str("name"), Description: it.Str("description")}
-		if schema, _ := it.firstText("parameters", "arguments", "input_schema"); kindOf([]byte(schema)) == '{' {
-			d.Schema = canonicalSchema([]byte(schema))
+		if schema, _ := it.firstText("parameters", "arguments", "input_schema"); kindOf(schema) == '{' {
+			d.Schema = canonicalSchema(schema)
 		}
 		defs = append(defs, d)
 	}
@@ -259,9 +259,9 @@ func entityArguments(in string) Value {
 	if v.Parsed == ParsedArgs || len(v.JSON) == 0 || v.JSON[0] != '{' {
 		return v
 	}
-	o := readObject(v.JSON)
-	if args := o.get("arguments"); args != nil && o.has("tool_name") {
-		v.JSON, v.Parsed = canonical(string(args)), ParsedWrap
+	o := readObject(string(v.JSON))
+	if args := o.get("arguments"); args != "" && o.has("tool_name") {
+		v.JSON, v.Parsed = canonical(args), ParsedWrap
 		return v
 	}
 	if args := o.get("args"); len(o) == 1 && kindOf(args) == '[' {
@@ -271,8 +271,8 @@ func entityArguments(in string) Value {
 }
 
 // soleArgument unwraps {"args":[x]}: x is the arguments, or JSON text of them.
-func soleArgument(v Value, args []byte) Value {
-	var list [][]byte
+func soleArgument(v Value, args string) Value {
+	var list []string
 	for e := range elements(args) {
 		list = append(list, e)
 	}
@@ -281,9 +281,9 @@ func soleArgument(v Value, args []byte) Value {
 	case 0:
 		v.JSON = []byte("{}")
 	case 1:
-		v.JSON = canonical(cmp.Or(string(valueOfJSON(list[0]).JSON), string(list[0])))
+		v.JSON = canonical(cmp.Or(string(valueOfJSON(list[0]).JSON), list[0]))
 	default:
-		v.JSON = canonical(string(args))
+		v.JSON = canonical(args)
 	}
 	return v
 }
@@ -294,9 +294,9 @@ func entityResult(out string) (Value, string) {
 	if len(v.JSON) == 0 || v.JSON[0] != '{' {
 		return v, ""
 	}
-	o := readObject(v.JSON)
+	o := readObject(string(v.JSON))
 	inner := o.get("result")
-	if inner == nil || len(o) > 2 || len(o) == 2 && !o.has("is_error") {
+	if inner == "" || len(o) > 2 || len(o) == 2 && !o.has("is_error") {
 		return v, failureIn(o)
 	}
 	r, _ := resultValue(inner, 0)
@@ -334,12 +334,12 @@ func openLLMetryRun(a Attrs, f *Facts) {
 
 // askedArgument is the text that a decorated function was called with, if it was called with one.
 func askedArgument(v Value) string {
-	raw := []byte(v.JSON)
+	raw := string(v.JSON)
 	if kindOf(raw) == '[' {
 		raw = firstElement(raw)
 	}
 	if kindOf(raw) == '"' {
-		return plainText(string(raw))
+		return plainText(raw)
 	}
-	return askedText(string(raw))
+	return askedText(raw)
 }

@@ -110,10 +110,10 @@ func (b *builder) judgeAnswer(t *ToolCall, a *asked) {
 
 // deniedResult says whether a result is a framework's word that a person or a policy refused the call.
 func deniedResult(v Value) bool {
-	if kindOf(v.JSON) != '{' || !bytes.Contains(v.JSON, []byte("denied")) {
+	if v.JSON.Kind() != '{' || !bytes.Contains(v.JSON, []byte("denied")) {
 		return false
 	}
-	o := readObject(v.JSON)
+	o := readObject(string(v.JSON))
 	return o.isTrue("denied") || o.str("type") == "execution-denied" || o.str("status") == "denied"
 }
 

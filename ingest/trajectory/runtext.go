@@ -18,8 +18,8 @@ func askedText(in string) string {
 			}
 		}
 	}
-	if kindOf([]byte(in)) == '{' {
-		return readObject([]byte(in)).str("task", "query", "question", "input", "message", "prompt")
+	if kindOf(in) == '{' {
+		return readObject(in).str("task", "query", "question", "input", "message", "prompt")
 	}
 	return ""
 }
@@ -40,15 +40,15 @@ func answerText(out string) string {
 			}
 		}
 	}
-	if kindOf([]byte(out)) == '{' {
-		return readObject([]byte(out)).str("output", "result", "answer", "text", "response", "final_output")
+	if kindOf(out) == '{' {
+		return readObject(out).str("output", "result", "answer", "text", "response", "final_output")
 	}
 	return ""
 }
 
 // plainText undoes the quotes of a text that was sent as a JSON string.
 func plainText(s string) string {
-	if t, ok := unquote([]byte(s)); ok {
+	if t, ok := unquote(s); ok {
 		return t
 	}
 	if sentinel(s) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // ownError is what a span says went wrong in it: by an exception event whatever its status, by error.type, by status. A pause for a person
@@ -152,11 +154,11 @@ func resultError(v Value) *Error {
 }
 
 // markedError reads the error marks of a JSON result: {"error": ...}, is_error, status.
-func markedError(v []byte) *Error {
-	if kindOf(v) != '{' || !bytes.Contains(v, []byte("rror")) {
+func markedError(v jsontext.Value) *Error {
+	if v.Kind() != '{' || !bytes.Contains(v, []byte("rror")) {
 		return nil // every mark has that in it
 	}
-	o := readObject(v)
+	o := readObject(string(v))
 	message := o.str("message", "error_message", "detail", "reason")
 	if inner := o.object("error"); inner != nil {
 		return &Error{Type: cmp.Or(inner.str("type", "code", "name"), "error_result"), Message: cmp.Or(inner.str("message"), message)}
@@ -175,7 +177,8 @@ func markedError(v []byte) *Error {
 
 // textOfValue is a value's text: what a JSON string holds, or the raw text.
 func textOfValue(v Value) string {
-	if s, ok := unquote(v.JSON); ok {
+	if v.JSON.Kind() == '"' {
+		s, _ := unquote(string(v.JSON))
 		return s
 	}
 	return v.Raw
@@ -200,6 +203,9 @@ const (
 
 // textError reads a result that is prose about a failure; nil when it is not.
 func textError(text string) *Error {
+	if isJSON(text) {
+		return nil // no prose
+	}
 	head := strings.ToLower(strings.TrimSpace(text[:min(len(text), 400)]))
 	for _, p := range errorPrefixes {
 		if strings.HasPrefix(head, p) && (p != "ai_" || strings.Contains(head, "error")) {

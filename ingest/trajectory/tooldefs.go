@@ -1,7 +1,6 @@
 package trajectory
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,9 +17,9 @@ import (
 // are none ("[]").
 func ParseToolDefs(text string) *ToolSet {
 	text = strings.TrimSpace(text)
-	switch kindOf([]byte(text)) {
+	switch kindOf(text) {
 	case '[', '{', '"':
-		defs, stated := toolDefsIn([]byte(text), 0)
+		defs, stated := toolDefsIn(text, 0)
 		if !stated {
 			return nil
 		}
@@ -64,7 +63,7 @@ func digestTools(tools []ToolDef) string {
 }
 
 // toolDefsIn reads definitions out of any JSON value and says whether the value states them at all.
-func toolDefsIn(raw []byte, depth int) ([]ToolDef, bool) {
+func toolDefsIn(raw string, depth int) ([]ToolDef, bool) {
 	if depth > maxNesting {
 		return nil, false
 	}
@@ -76,7 +75,7 @@ func toolDefsIn(raw []byte, depth int) ([]ToolDef, bool) {
 	case '"':
 		s, _ := unquote(raw)
 		if isJSON(s) {
-			return toolDefsIn([]byte(s), depth+1)
+			return toolDefsIn(s, depth+1)
 		}
 		defs := commaNames(s)
 		return defs, len(defs) > 0
@@ -84,7 +83,7 @@ func toolDefsIn(raw []byte, depth int) ([]ToolDef, bool) {
 	return nil, false
 }
 
-func toolList(raw []byte, depth int) []ToolDef {
+func toolList(raw string, depth int) []ToolDef {
 	var out []ToolDef
 	for e := range elements(raw) {
 		defs, _ := toolDefsIn(e, depth+1)
@@ -99,7 +98,7 @@ func toolObject(o object, depth int) ([]ToolDef, bool) {
 		return toolObject(spec, depth+1)
 	}
 	for _, group := range []string{"tools", "functions", "function_tools", "function_declarations", "functionDeclarations"} {
-		if raw := o.get(group); raw != nil {
+		if raw := o.get(group); raw != "" {
 			return toolDefsIn(raw, depth+1)
 		}
 	}
@@ -124,7 +123,7 @@ func toolDef(o object) (ToolDef, bool) {
 		d.Builtin, d.Name = true, cmp.Or(d.Name, typ)
 	case d.Name == "" && len(o) == 1 && kindOf(o[0].raw) == '{': // Gemini: {"google_search": {}}
 		d.Builtin, d.Name = true, o[0].name
-	case o.get("role", "content", "arguments") != nil: // a message or a call, not a definition
+	case o.get("role", "content", "arguments") != "": // a message or a call, not a definition
 		return ToolDef{}, false
 	}
 	return d, d.Name != ""
@@ -140,7 +139,7 @@ func schemaOf(o object) jsontext.Value {
 	for _, key := range []string{"parameters", "inputSchema", "input_schema", "parameters_json_schema", "parametersJsonSchema", "args_schema"} {
 		raw := o.get(key)
 		if s, ok := unquote(raw); ok {
-			raw = []byte(s)
+			raw = s
 		}
 		if kindOf(raw) != '{' {
 			continue
@@ -153,35 +152,35 @@ func schemaOf(o object) jsontext.Value {
 }
 
 // canonicalSchema unwraps and normalises a schema. It returns nil for what is no JSON Schema: cut text, or a validator's own internals.
-func canonicalSchema(raw []byte) jsontext.Value {
+func canonicalSchema(raw string) jsontext.Value {
 	o := readObject(raw)
 	for _, wrapper := range []string{"json", "jsonSchema"} {
-		if inner := o.get(wrapper); kindOf(inner) == '{' && o.get("properties") == nil {
+		if inner := o.get(wrapper); kindOf(inner) == '{' && o.get("properties") == "" {
 			return canonicalSchema(inner)
 		}
 	}
-	if o.get("_def", "_zod", "~standard", "def") != nil {
+	if o.get("_def", "_zod", "~standard", "def") != "" {
 		return nil
 	}
 	if hasUpperTypes(raw) {
 		raw = lowerTypes(raw)
 	}
-	return canonical(string(raw))
+	return canonical(raw)
 }
 
 // hasUpperTypes says that a schema spells its types as Gemini does ("STRING", "OBJECT").
-func hasUpperTypes(raw []byte) bool {
+func hasUpperTypes(raw string) bool {
 	for _, word := range []string{`"OBJECT"`, `"STRING"`, `"INTEGER"`, `"NUMBER"`, `"BOOLEAN"`, `"ARRAY"`} {
-		if bytes.Contains(raw, []byte(word)) {
+		if strings.Contains(raw, word) {
 			return true
 		}
 	}
 	return false
 }
 
-func lowerTypes(v []byte) []byte {
+func lowerTypes(v string) string {
 	var schema any
-	if err := json.Unmarshal(v, &schema, readOptions...); err != nil {
+	if err := json.Unmarshal([]byte(v), &schema, readOptions...); err != nil {
 		return v
 	}
 	lowerTypesIn(schema)
@@ -189,7 +188,7 @@ func lowerTypes(v []byte) []byte {
 	if err != nil {
 		return v
 	}
-	return out
+	return string(out)
 }
 
 // lowerTypesIn walks a schema along its keywords, so that an enum value or a property named "type" stays as it is.
@@ -230,11 +229,11 @@ func commaNames(text string) []ToolDef {
 
 // looksLikeSchema says that a JSON object is a JSON Schema, or a map from properties to schemas, rather than arguments.
 func looksLikeSchema(text string) bool {
-	if kindOf([]byte(text)) != '{' {
+	if kindOf(text) != '{' {
 		return false
 	}
-	o := readObject([]byte(text))
-	if o.str("type") == "object" && o.get("properties") != nil {
+	o := readObject(text)
+	if o.str("type") == "object" && o.get("properties") != "" {
 		return true
 	}
 	if len(o) == 0 {

@@ -108,7 +108,7 @@ func readVercelModel(a Attrs, op string, f *Facts) {
 // vercelUsage reads the counts under all the names that the versions gave them. Up to version 5 Anthropic's input count came through raw,
 // without the cached tokens, which stood in the provider's metadata only.
 func vercelUsage(a Attrs, f *Facts) {
-	meta := readObject([]byte(a.jsonText("ai.response.providerMetadata")))
+	meta := readObject(a.jsonText("ai.response.providerMetadata"))
 	openai, anthropic := meta.object("openai", "azure"), meta.object("anthropic", "bedrock")
 	f.Usage = Usage{
 		Input:  a.Int("ai.usage.inputTokens", "gen_ai.usage.input_tokens", "ai.usage.promptTokens", "gen_ai.usage.prompt_tokens"),
@@ -144,7 +144,7 @@ func vercelOutput(a Attrs) []Message {
 
 // joinedReasoning reads reasoning that is prose or, since version 5, a list of parts.
 func joinedReasoning(r string) string {
-	if parts := contentParts([]byte(r), 0); isJSON(r) && len(parts) > 0 {
+	if parts := contentParts(r, 0); isJSON(r) && len(parts) > 0 {
 		return joinedText(parts)
 	}
 	return r
@@ -152,7 +152,7 @@ func joinedReasoning(r string) string {
 
 func vercelCalls(text string) []Part {
 	var out []Part
-	for e := range elements([]byte(text)) {
+	for e := range elements(text) {
 		o := readObject(e)
 		if p := callPart(o); p.Name == "" && p.ID == "" {
 			continue
@@ -170,7 +170,7 @@ func readVercelAgent(a Attrs, f *Facts) {
 	f.Role = RoleAgent
 	prompt := a.jsonText("ai.prompt", "ai.prompt.messages")
 	f.UserText = askedText(prompt)
-	if o := readObject([]byte(prompt)); o != nil {
+	if o := readObject(prompt); o != nil {
 		f.System = textOf(systemOf(o, 0))
 	}
 	f.Reply = a.Text("ai.response.text")
