@@ -73,7 +73,7 @@ func (a *app) writeBaseline(path string, s *baseline.Snapshot, learnt, of int) e
 	if a.json {
 		return a.printJSON(map[string]any{"file": path, "digest": s.Digest(), "learnt": learnt, "traces": of, "routes": len(s.Keys())})
 	}
-	_, err := fmt.Fprintf(a.stdout, "learnt %d passing traces of %d; %s now holds %d routes\n", learnt, of, path, len(s.Keys()))
+	_, err := fmt.Fprintf(a.stdout, "learnt %d passing traces of %d; %s now holds %s\n", learnt, of, path, plural(len(s.Keys()), "route"))
 	return err
 }
 

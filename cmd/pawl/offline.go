@@ -71,7 +71,7 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 	case len(found) == 0:
 		return nil, errors.New("there is no trace to judge")
 	case a.unread > 0:
-		fmt.Fprintf(a.stderr, "pawl: %s could not be read and are not in what follows\n", plural(a.unread, "part"))
+		fmt.Fprintf(a.stderr, "pawl: %s could not be read: left out of what follows\n", plural(a.unread, "part"))
 	}
 	slices.SortFunc(found, func(x, y trajectory.Trace) int {
 		return cmp.Or(firstStart(x).Compare(firstStart(y)), cmp.Compare(x.ID, y.ID))

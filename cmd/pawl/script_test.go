@@ -24,8 +24,12 @@ import (
 //
 //	exits N PROGRAM [ARG...]            run it; the exit code must be N
 //	waitfor FILE PATTERN [VAR...]       wait until the file holds the pattern; its groups become the variables
-//	httpget [-N] URL                    print the body; the status must be N (200)
-//	httppost [-N] URL TYPE FILE         post the file as this content type; the status must be N (200)
+//	httpget [-N] [-h NAME:VALUE] URL    print the body; the status must be N (200)
+//	httppost [-N] [-h NAME:VALUE] URL TYPE FILE   post the file as this content type; the status must be N (200)
+//	httpwait URL PATTERN                get again and again until the body holds the pattern
+//	sample SCENARIO FILE [SEED [COUNT]] write traces of the sample agent; cut BYTES FILE INTO, gzip FILE INTO, bomb MIB INTO
+//	jsonkeys FILE PATH KEY...           each line is a JSON object that has exactly these keys there
+//	natsserver                          start a NATS server with JetStream at $NATS; natsstream NAME SUBJECT, natspub SUBJECT FILE
 //
 // To start a program in the background and read what it prints while it runs, let a shell put that into files and
 // hand the process over:
@@ -46,13 +50,31 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("PAWL_UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ECHO", echo.URL)
+			env.Values[natsKey{}] = &natsBox{}
 			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" { // whom no permission stops
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
 			"waitfor":  waitFor,
 			"httpget":  httpGet,
 			"httppost": httpPost,
+			"httpwait": httpWait,
+
+			"sample":   writeSample,
+			"cut":      cutFile,
+			"gzip":     gzipFile,
+			"bomb":     writeBomb,
+			"jsonkeys": jsonKeys,
+
+			"natsserver": natsServer,
+			"natsstream": natsStream,
+			"natspub":    natsPublish,
 		},
 	})
 }
@@ -129,45 +151,95 @@ func pollFile(ts *testscript.TestScript, name string, pattern *regexp.Regexp) []
 }
 
 func httpGet(ts *testscript.TestScript, neg bool, args []string) {
-	status, args := wantStatus(ts, args)
+	want, args := wanted(ts, args)
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: httpget [-STATUS] URL")
+		ts.Fatalf("usage: httpget [-STATUS] [-h NAME:VALUE] URL")
 	}
-	exchange(ts, status, http.MethodGet, args[0], "", nil)
+	exchange(ts, want, http.MethodGet, args[0], nil)
 }
 
 func httpPost(ts *testscript.TestScript, neg bool, args []string) {
-	status, args := wantStatus(ts, args)
+	want, args := wanted(ts, args)
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: httppost [-STATUS] URL TYPE FILE")
+		ts.Fatalf("usage: httppost [-STATUS] [-h NAME:VALUE] URL TYPE FILE")
 	}
-	exchange(ts, status, http.MethodPost, args[0], args[1], []byte(ts.ReadFile(args[2])))
+	want.header.Set("Content-Type", args[1])
+	exchange(ts, want, http.MethodPost, args[0], []byte(ts.ReadFile(args[2])))
 }
 
-func wantStatus(ts *testscript.TestScript, args []string) (int, []string) {
-	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
-		return http.StatusOK, args
+func httpWait(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: httpwait URL PATTERN")
 	}
-	status, err := strconv.Atoi(args[0][1:])
+	pattern, err := regexp.Compile(args[1])
 	ts.Check(err)
-	return status, args[1:]
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		body, err := get(ctx, args[0])
+		if pattern.Match(body) {
+			_, _ = ts.Stdout().Write(body)
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ts.Fatalf("%s never gave %q (%v); it gives:\n%s", args[0], pattern, err, body)
+		}
+	}
 }
 
-func exchange(ts *testscript.TestScript, status int, method, url, contentType string, body []byte) {
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
+// want is what a script sends beside the body, and the status that it expects.
+type want struct {
+	status int
+	header http.Header
+}
+
+func wanted(ts *testscript.TestScript, args []string) (want, []string) {
+	w := want{http.StatusOK, http.Header{}}
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		if args[0] == "-h" && len(args) > 1 {
+			name, value, _ := strings.Cut(args[1], ":")
+			w.header.Set(name, strings.TrimSpace(value))
+			args = args[2:]
+			continue
+		}
+		var err error
+		w.status, err = strconv.Atoi(args[0][1:])
+		ts.Check(err)
+		args = args[1:]
+	}
+	return w, args
+}
+
+func exchange(ts *testscript.TestScript, want want, method, url string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	ts.Check(err)
-	if contentType != "" {
-		req.Header.Set("Content-Type", contentType)
-	}
+	req.Header = want.header
 	resp, err := http.DefaultClient.Do(req)
 	ts.Check(err)
 	defer resp.Body.Close()
 	_, err = io.Copy(ts.Stdout(), resp.Body)
 	ts.Check(err)
-	if resp.StatusCode != status {
-		ts.Fatalf("%s %s: status %d, not %d", method, url, resp.StatusCode, status)
+	if resp.StatusCode != want.status {
+		ts.Fatalf("%s %s: status %d, not %d", method, url, resp.StatusCode, want.status)
 	}
 }
 

@@ -16,6 +16,9 @@ func trajectoryCommand(a *app) *cobra.Command {
 		Args:    somePaths,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := a.loadOffline(); err != nil { // nothing of it matters here, but a mistake in it must not go unseen
+			return err
+		}
 		traces, err := a.readTraces(cmd.Context(), args)
 		if err != nil {
 			return err
