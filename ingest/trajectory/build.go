@@ -1,40 +1,19 @@
 package trajectory
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
 
-// Build turns a trace into its normal form. It never fails: what cannot be read is a Gap. The order of the trace's spans does not matter.
-func Build(tr Trace) *Trajectory {
-	b := &builder{trace: tr, out: &Trajectory{TraceID: tr.ID}, toolSets: map[string]*ToolSet{}}
-	b.grow()
-	b.readSpans()
-	b.cutValues()
-	b.nameAgents()
-	b.mergeModels()
-	b.mergeTools()
-	b.modelCalls()
-	b.histories()
-	b.toolCalls()
-	b.outcomes()
-	b.handoffs()
-	b.identity()
-	b.ending()
-	b.steps()
-	b.gaps()
-	return b.out
-}
-
-// builder holds one trace while it is turned into a trajectory. Its methods run once each, in the order of Build.
+// builder holds one trace while it is turned into a trajectory. Its methods run once each, in the order of Reader.Build.
 type builder struct {
-	trace Trace
-	out   *Trajectory
-	nodes []*node // all spans in order: parents before their children, then by time
-	root  *node   // the span without a parent, nil when none came
+	reader *Reader
+	trace  Trace
+	out    *Trajectory
+	nodes  []*node // all spans in order: parents before their children, then by time
+	root   *node   // the span without a parent, nil when none came
 
-	toolSets map[string]*ToolSet // by the text of the definitions, and by digest
+	toolSets map[string]*ToolSet // by digest
 	calls    []*call             // the model calls, as out.ModelCalls
 	tools    []*node             // the tool executions that count, in order
 	asked    []*asked            // the calls that models asked for, in order
@@ -68,13 +47,11 @@ type node struct {
 
 // readSpans lets the dialects read every span.
 func (b *builder) readSpans() {
-	table := slices.Clone(dialects)
-	slices.SortFunc(table, func(a, b *Dialect) int { return cmp.Compare(a.Rank, b.Rank) })
 	used := map[string]bool{}
 	for _, n := range b.nodes {
-		n.read(table)
+		n.read()
 		if n.facts.Offered == nil && n.facts.OfferedText != "" {
-			n.facts.Offered = b.toolSet(n.facts.OfferedText)
+			n.facts.Offered = b.reader.toolSet(n.facts.OfferedText)
 		}
 		n.facts.Offered = b.shared(n.facts.Offered)
 		n.err = n.ownError()
@@ -104,9 +81,9 @@ func (b *builder) readSpans() {
 const strongScore = 10
 
 // read lets the dialect that scores highest read the span. A second vocabulary that is as surely there fills in what the first left open.
-func (n *node) read(table []*Dialect) {
+func (n *node) read() {
 	var others []*Dialect
-	for _, d := range table {
+	for _, d := range dialects {
 		score := d.Score(n.span)
 		switch {
 		case score > n.score:
@@ -159,16 +136,6 @@ func (f *Facts) weight() int {
 }
 
 func absent(v Value) bool { return v.Parsed == ParsedAbsent || v.Parsed == "" }
-
-// toolSet parses each distinct text of definitions once.
-func (b *builder) toolSet(text string) *ToolSet {
-	if s, ok := b.toolSets[text]; ok {
-		return s
-	}
-	s := b.shared(ParseToolDefs(text))
-	b.toolSets[text] = s
-	return s
-}
 
 // shared makes equal sets one.
 func (b *builder) shared(s *ToolSet) *ToolSet {

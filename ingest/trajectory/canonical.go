@@ -211,7 +211,8 @@ func isASCII(s []byte) bool {
 // sort puts the members of the object that began at start in order of their names.
 func (c *canonicaliser) sort(start int, parts []part) bool {
 	slices.SortFunc(parts, func(a, b part) int { return bytes.Compare(c.name(a), c.name(b)) })
-	moved := make([]byte, 0, len(c.out)-start)
+	var room [512]byte
+	moved := room[:0]
 	for i, p := range parts {
 		if i > 0 {
 			if bytes.Equal(c.name(parts[i-1]), c.name(p)) {

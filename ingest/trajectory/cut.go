@@ -16,12 +16,22 @@ const minLimit = 64
 
 // cutValues finds the length at which each service's texts were cut and marks the values of that length.
 func (b *builder) cutValues() {
-	limits := map[string]int{}
+	var limits map[string]int
 	for _, n := range b.nodes {
-		service := n.span.Resource.Text("service.name")
-		if _, known := limits[service]; !known && looksCut(n.span) {
-			limits[service] = max(b.limitOf(service, spanTexts), b.limitOf(service, eventTexts))
+		if !looksCut(n.span) {
+			continue
 		}
+		service := n.span.Resource.Text("service.name")
+		if _, known := limits[service]; known {
+			continue
+		}
+		if limits == nil {
+			limits = map[string]int{}
+		}
+		limits[service] = max(b.limitOf(service, spanTexts), b.limitOf(service, eventTexts))
+	}
+	if limits == nil {
+		return
 	}
 	for _, n := range b.nodes {
 		limit := limits[n.span.Resource.Text("service.name")]
@@ -50,13 +60,23 @@ func (f *Facts) eachValue(visit func(*Value)) {
 	}
 }
 
-// looksCut says whether a span has a long text that begins as JSON and does not end so.
+// looksCut says whether a span has a long text that begins as JSON and does not end so. It runs for every span.
 func looksCut(s *Span) bool {
-	for _, texts := range []func(*Span) iter.Seq[string]{spanTexts, eventTexts} {
-		for text := range texts(s) {
-			if beginsOnly(text) {
-				return true
-			}
+	if holdsCut(s.Attrs) {
+		return true
+	}
+	for i := range s.Events {
+		if holdsCut(s.Events[i].Attrs) {
+			return true
+		}
+	}
+	return false
+}
+
+func holdsCut(a Attrs) bool {
+	for _, v := range a {
+		if v.Type() == pcommon.ValueTypeStr && beginsOnly(v.Str()) {
+			return true
 		}
 	}
 	return false

@@ -1,5 +1,10 @@
 package trajectory
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Dialect is one vocabulary that spans are written in. Adding a dialect is one file with a Dialect literal, registered by add, and one
 // testdata folder. A trace may hold several dialects, and one span two of them.
 type Dialect struct {
@@ -16,11 +21,12 @@ type Dialect struct {
 	Remedies map[Fact]string
 }
 
-// dialects is the table of all dialects; files add to it while the package initialises.
+// dialects is the table of all dialects by rank; files add to it while the package initialises.
 var dialects []*Dialect
 
 func add(d Dialect) *Dialect {
 	dialects = append(dialects, &d)
+	slices.SortStableFunc(dialects, func(a, b *Dialect) int { return cmp.Compare(a.Rank, b.Rank) })
 	return &d
 }
 

@@ -8,7 +8,8 @@ import (
 
 // finishOf folds every spelling of a finish reason; "" when there is none.
 func finishOf(raw string) FinishReason {
-	switch strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(raw))) {
+	word := strings.ToLower(strings.TrimSpace(raw))
+	switch strings.ReplaceAll(strings.ReplaceAll(word, "-", "_"), " ", "_") {
 	case "":
 		return ""
 	case "stop", "end_turn", "endturn", "stop_sequence", "stopsequence", "completed", "complete", "eos", "end", "finish_reason_stop":

@@ -17,7 +17,7 @@ func (b *builder) histories() {
 		if !in.Empty() {
 			c.readInput(earlier, seed)
 		}
-		c.hasIn = len(c.all) > 0
+		c.hasIn = c.size > 0
 		byAgent[c.node.agent] = append(earlier, c)
 		m := &b.out.ModelCalls[c.index]
 		m.New = c.fresh
@@ -39,27 +39,44 @@ const lookBack = 4
 
 func (c *call) readInput(earlier []*call, seed maphash.Seed) {
 	in := c.node.facts.Input
-	recent := slices.Clone(earlier)
-	slices.Reverse(recent)
-	recent = recent[:min(len(recent), lookBack)]
+	recent := earlier[max(0, len(earlier)-lookBack):]
 	if in.Text != "" {
 		if in.Parse == nil {
 			in.Parse = ParseMessages
 		}
-		for _, p := range recent {
+		for _, p := range slices.Backward(recent) {
 			if rest, ok := newPart(p.node.facts.Input.Text, in.Text); ok {
-				c.fresh = in.Parse(rest)
-				c.all = append(slices.Clip(p.all), c.fresh...)
+				c.fresh, c.base = in.Parse(rest), p
+				c.size = p.size + len(c.fresh)
 				return
 			}
 		}
 		in.Messages = in.Parse(in.Text)
 	}
-	c.all = in.Messages
-	c.fresh, c.first = unseen(c.all, recent, seed)
+	c.rest, c.size = in.Messages, len(in.Messages)
+	c.fresh, c.first = unseen(in.Messages, recent, seed)
 }
 
-// newPart gives what a JSON list has beyond one that it begins with, as a list.
+// input yields the whole input, in order.
+func (c *call) input(yield func(*Message) bool) {
+	var chain []*call // the calls by which it grew, the last first
+	for p := c; p != nil; p = p.base {
+		chain = append(chain, p)
+	}
+	for _, p := range slices.Backward(chain) {
+		part := p.fresh
+		if p.base == nil {
+			part = p.rest
+		}
+		for i := range part {
+			if !yield(&part[i]) {
+				return
+			}
+		}
+	}
+}
+
+// newPart gives what a JSON list has beyond one that it begins with: nothing, or the rest from the comma on, which reads as a list.
 func newPart(prev, cur string) (string, bool) {
 	head, ok := strings.CutSuffix(strings.TrimRight(prev, " \t\r\n"), "]")
 	if !ok || !strings.HasPrefix(cur, head) {
@@ -67,12 +84,12 @@ func newPart(prev, cur string) (string, bool) {
 	}
 	rest := strings.TrimLeft(cur[len(head):], " \t\r\n")
 	if rest == "]" {
-		return "[]", true
+		return "", true
 	}
 	if strings.HasSuffix(strings.TrimRight(head, " \t\r\n"), "[") || !strings.HasPrefix(rest, ",") {
 		return "", false
 	}
-	return "[" + rest[1:], true
+	return rest, true
 }
 
 // unseen gives the messages that none of one earlier call's had, counting repetitions; of the recent calls the one that shares most is
@@ -83,9 +100,9 @@ func unseen(all []Message, recent []*call, seed maphash.Seed) (fresh []Message, 
 	for i := range all {
 		sums[i] = all[i].sum(seed)
 	}
-	for _, p := range recent {
+	for _, p := range slices.Backward(recent) {
 		had := map[uint64]int{}
-		for _, m := range p.all {
+		for m := range p.input {
 			had[m.sum(seed)]++
 		}
 		var left []Message
@@ -127,9 +144,9 @@ func (c *call) system() string {
 	if s := c.node.facts.System; s != "" {
 		return s
 	}
-	for _, m := range c.all {
+	for m := range c.input {
 		if m.Role == "system" {
-			if s := textOf([]Message{m}); s != "" {
+			if s := textOf([]Message{*m}); s != "" {
 				return s
 			}
 		}

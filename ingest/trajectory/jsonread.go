@@ -85,11 +85,11 @@ func nestedEnd(raw string, i int) (int, bool) {
 	return 0, false
 }
 
-// elements yields the whole elements of a JSON array; of an array that was cut, those before the cut.
+// elements yields the whole elements of a JSON array, or of the end of one from a comma on; of an array that was cut, those before the cut.
 func elements(raw string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		i := skipBlanks(raw, 0)
-		if i >= len(raw) || raw[i] != '[' {
+		if i >= len(raw) || raw[i] != '[' && raw[i] != ',' {
 			return
 		}
 		for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] != ']'; {
@@ -117,11 +117,22 @@ type object []member
 // readObject reads the members of a JSON object. Of an object that was cut, a last member that holds an array or object is kept with what
 // is left of it, so that a cut request body still gives its messages.
 func readObject(raw string) object {
+	if kindOf(raw) != '{' {
+		return nil
+	}
+	return readInto(make(object, 0, 6), raw)
+}
+
+// few is room for the members of an object that is done with before the next one of a list is read.
+type few [8]member
+
+// readInto is readObject with room for the members, which the object overwrites.
+func readInto(room object, raw string) object {
 	i := skipBlanks(raw, 0)
 	if i >= len(raw) || raw[i] != '{' {
 		return nil
 	}
-	o := make(object, 0, 6)
+	o := room[:0]
 	for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] == '"'; {
 		end, ok := stringEnd(raw, i)
 		if !ok {

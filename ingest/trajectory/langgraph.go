@@ -38,7 +38,7 @@ func readGraphNode(s *Span) Facts {
 	f.ModelResponded = meta.str("model_name", "model")
 	f.FinishRaw = meta.str("finish_reason", "stop_reason", "stopReason")
 	f.Usage = usageOf(answer.object("usage_metadata"))
-	f.Output = oneMessage(answer, "assistant", 0)
+	f.Output = appendMessage(nil, answer, "assistant", 0)
 	return f
 }
 

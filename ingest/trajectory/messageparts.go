@@ -6,37 +6,44 @@ import (
 )
 
 // contentParts reads the content of a message: text, a list of parts, or one part.
-func contentParts(raw string, depth int) []Part {
+func contentParts(raw string, depth int) []Part { return appendContentParts(nil, raw, depth) }
+
+func appendContentParts(out []Part, raw string, depth int) []Part {
 	if depth > maxNesting {
-		return nil
+		return out
 	}
+	var room few
 	switch kindOf(raw) {
 	case '"':
 		s, _ := unquote(raw)
-		return partsOfText(s, depth)
+		return appendText(out, s, depth)
 	case '{':
-		return partsOfObject(readObject(raw), depth)
+		return appendPart(out, readInto(room[:0], raw), depth)
 	case '[':
-		var out []Part
 		for e := range elements(raw) {
-			out = append(out, contentParts(e, depth+1)...)
+			if o := readInto(room[:0], e); o != nil {
+				out = appendPart(out, o, depth+1)
+			} else {
+				out = appendContentParts(out, e, depth+1)
+			}
 		}
-		return out
 	}
-	return nil
+	return out
 }
 
 // partsOfText reads content that came as text: prose, or, as some emitters write it, the list of parts as JSON.
-func partsOfText(s string, depth int) []Part {
+func partsOfText(s string, depth int) []Part { return appendText(nil, s, depth) }
+
+func appendText(out []Part, s string, depth int) []Part {
 	if s == "" {
-		return nil
+		return out
 	}
 	if strings.HasPrefix(s, "[{") {
 		if parts := contentParts(s, depth+1); onlyKnownParts(parts) {
-			return parts
+			return append(out, parts...)
 		}
 	}
-	return []Part{{Kind: PartText, Text: s}}
+	return append(out, Part{Kind: PartText, Text: s})
 }
 
 // onlyKnownParts guards against reading a user's own JSON as parts.
@@ -44,62 +51,62 @@ func onlyKnownParts(parts []Part) bool {
 	return len(parts) > 0 && !slices.ContainsFunc(parts, func(p Part) bool { return p.Kind == PartOther })
 }
 
-// partsOfObject reads one content part. It gives several only for wrappers around a list.
-func partsOfObject(o object, depth int) []Part {
+// appendPart reads one content part. It gives several only for wrappers around a list.
+func appendPart(out []Part, o object, depth int) []Part {
 	if depth > maxNesting {
-		return nil
+		return out
 	}
 	typ := o.str("type")
 	switch typ {
 	case "":
-		return untypedPart(o, depth)
+		return appendUntyped(out, o, depth)
 	case "text", "input_text", "output_text", "refusal":
-		return partsOfText(o.str("text", "content", "refusal"), depth)
+		return appendText(out, o.str("text", "content", "refusal"), depth)
 	case "reasoning", "thinking", "redacted_thinking", "summary_text":
-		return []Part{{Kind: PartReasoning, Text: reasoningText(o, depth)}}
+		return append(out, Part{Kind: PartReasoning, Text: reasoningText(o, depth)})
 	case "tool_call", "tool_use", "tool-call", "function", "custom", "function_call", "toolUse", "invalid_tool_call":
 		if o.isTrue("providerExecuted", "provider_executed") {
-			return []Part{otherPart(o, typ)}
+			return append(out, otherPart(o, typ))
 		}
-		return []Part{callPart(o)}
+		return append(out, callPart(o))
 	case "tool_call_response", "tool_result", "tool-result", "tool-error", "tool_response", "function_call_output", "toolResult":
-		return []Part{resultPart(o, depth)}
+		return append(out, resultPart(o, depth))
 	}
-	return []Part{otherPart(o, typ)}
+	return append(out, otherPart(o, typ))
 }
 
-// untypedPart reads the parts of Bedrock and Gemini, whose key is their type.
-func untypedPart(o object, depth int) []Part {
+// appendUntyped reads the parts of Bedrock and Gemini, whose key is their type.
+func appendUntyped(out []Part, o object, depth int) []Part {
 	switch {
 	case o.get("toolUse") != "":
-		return []Part{callPart(o.object("toolUse"))}
+		return append(out, callPart(o.object("toolUse")))
 	case o.get("toolResult") != "":
-		return []Part{resultPart(o.object("toolResult"), depth)}
+		return append(out, resultPart(o.object("toolResult"), depth))
 	case o.get("functionCall", "function_call") != "":
-		return []Part{geminiCall(o.object("functionCall", "function_call"))}
+		return append(out, geminiCall(o.object("functionCall", "function_call")))
 	case o.get("functionResponse", "function_response") != "":
-		return []Part{resultPart(o.object("functionResponse", "function_response"), depth)}
+		return append(out, resultPart(o.object("functionResponse", "function_response"), depth))
 	case o.get("reasoningContent") != "":
-		return []Part{{Kind: PartReasoning, Text: reasoningText(o.object("reasoningContent"), depth)}}
+		return append(out, Part{Kind: PartReasoning, Text: reasoningText(o.object("reasoningContent"), depth)})
 	case o.isTrue("thought"):
-		return []Part{{Kind: PartReasoning, Text: o.str("text")}}
+		return append(out, Part{Kind: PartReasoning, Text: o.str("text")})
 	case o.str("text") != "":
-		return []Part{{Kind: PartText, Text: o.str("text")}}
+		return append(out, Part{Kind: PartText, Text: o.str("text")})
 	case o.get("toolCallId") != "" || o.get("function") != "":
-		return toolCallOrResult(o, depth)
+		return append(out, toolCallOrResult(o, depth))
 	case o.get("content", "message") != "": // an envelope around the content
-		return contentParts(o.get("content", "message"), depth+1)
+		return appendContentParts(out, o.get("content", "message"), depth+1)
 	case o.get("text") != "" || len(o) == 0:
-		return nil
+		return out
 	}
-	return []Part{otherPart(o, "")}
+	return append(out, otherPart(o, ""))
 }
 
-func toolCallOrResult(o object, depth int) []Part {
+func toolCallOrResult(o object, depth int) Part {
 	if o.get("result", "output") != "" {
-		return []Part{resultPart(o, depth)}
+		return resultPart(o, depth)
 	}
-	return []Part{callPart(o)}
+	return callPart(o)
 }
 
 func reasoningText(o object, depth int) string {
@@ -194,6 +201,9 @@ func resultValue(raw string, depth int) (Value, bool) {
 
 // typedResult reads {"type": "error-text", "value": ...} and the blocks {"type": "text", "text": ...} that stand alone.
 func typedResult(raw string, depth int) (Value, bool) {
+	if !strings.Contains(raw, `"type"`) {
+		return valueOfJSON(raw), false
+	}
 	o := readObject(raw)
 	typ := o.str("type")
 	switch typ {

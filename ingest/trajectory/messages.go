@@ -26,6 +26,9 @@ func ParseMessages(text string) []Message {
 	if text == "null" {
 		return nil
 	}
+	if text[0] == ',' && isJSON(text[1:]) { // the end of a list whose beginning is known
+		return settleRoles(messagesIn(text, 0))
+	}
 	return []Message{{Parts: []Part{{Kind: PartText, Text: text}}}}
 }
 
@@ -38,10 +41,10 @@ func messagesIn(raw string, depth int) []Message {
 		return nil
 	}
 	switch kindOf(raw) {
-	case '[':
+	case '[', ',':
 		return messageList(raw, depth)
 	case '{':
-		return messagesOfObject(readObject(raw), depth)
+		return appendMessages(nil, readObject(raw), depth)
 	case '"':
 		return messagesOfString(raw, depth)
 	}
@@ -65,26 +68,25 @@ func messagesOfString(raw string, depth int) []Message {
 func messageList(raw string, depth int) []Message {
 	var out []Message
 	var bare []Part
-	flush := func() {
-		if len(bare) > 0 {
-			out = append(out, Message{Parts: bare})
-			bare = nil
-		}
-	}
+	var room few
 	for e := range elements(raw) {
-		o := readObject(e)
+		o := readInto(room[:0], e)
 		if o != nil && isBarePart(o) {
-			bare = append(bare, partsOfObject(o, depth+1)...)
+			bare = appendPart(bare, o, depth+1)
 			continue
 		}
-		flush()
+		if len(bare) > 0 {
+			out, bare = append(out, Message{Parts: bare}), nil
+		}
 		if o != nil {
-			out = append(out, messagesOfObject(o, depth+1)...)
+			out = appendMessages(out, o, depth+1)
 		} else {
 			out = append(out, messagesIn(e, depth+1)...)
 		}
 	}
-	flush()
+	if len(bare) > 0 {
+		out = append(out, Message{Parts: bare})
+	}
 	return out
 }
 
@@ -114,24 +116,24 @@ func isBody(o object) bool {
 	return o.get("messages", "contents", "choices", "candidates", "generations") != ""
 }
 
-// messagesOfObject reads one message, or the messages of a request or response body.
-func messagesOfObject(o object, depth int) []Message {
+// appendMessages reads one message, or the messages of a request or response body.
+func appendMessages(out []Message, o object, depth int) []Message {
 	if depth > maxNesting {
-		return nil
+		return out
 	}
 	if kwargs := o.object("kwargs"); kwargs != nil && (o.has("lc") || kwargs.get("content") != "") {
-		return constructed(o, kwargs, depth)
+		return append(out, constructed(o, kwargs, depth)...)
 	}
 	if typ := o.str("type"); isResponsesItem(typ) {
-		return responsesItem(o, typ, depth)
+		return append(out, responsesItem(o, typ, depth)...)
 	}
 	if ms, ok := bodyMessages(o, depth); ok {
-		return ms
+		return append(out, ms...)
 	}
 	if isBarePart(o) {
-		return []Message{{Parts: partsOfObject(o, depth+1)}}
+		return append(out, Message{Parts: appendPart(nil, o, depth+1)})
 	}
-	return oneMessage(o, foldRole(o.str("role", "type", "author", "message_type")), depth)
+	return appendMessage(out, o, foldRole(o.str("role", "type", "author", "message_type")), depth)
 }
 
 // constructed reads LangChain's serialised constructors: the class is the last word of the id path, the fields are in kwargs.
@@ -146,7 +148,7 @@ func constructed(o, kwargs object, depth int) []Message {
 	if inner := kwargs.get("messages", "message"); inner != "" {
 		return messagesIn(inner, depth+1)
 	}
-	return oneMessage(kwargs, foldRole(class), depth)
+	return appendMessage(nil, kwargs, foldRole(class), depth)
 }
 
 // bodyMessages reads a request or response body, and says whether the object is one.
@@ -251,29 +253,27 @@ func responsesItem(o object, typ string, depth int) []Message {
 	}
 }
 
-// oneMessage reads an object that is a message.
-func oneMessage(o object, role string, depth int) []Message {
+// appendMessage reads an object that is a message.
+func appendMessage(out []Message, o object, role string, depth int) []Message {
 	m := Message{Role: role}
-	id := callID(o.str("tool_call_id", "toolCallId", "toolUseId"))
 	content := o.get("content", "parts", "content_blocks", "text", "data")
-	switch {
-	case (role == "tool" || id != "") && !hasResultParts(content, depth):
+	answers := role == "tool" || callID(o.str("tool_call_id", "toolCallId", "toolUseId")) != ""
+	if !answers || kindOf(content) == '[' {
+		m.Parts = appendContentParts(reasoningOf(o), content, depth+1)
+	}
+	if answers && !stateResults(m.Parts) {
 		m.Parts = []Part{resultPart(o, depth)}
-	default:
-		m.Parts = append(reasoningOf(o), contentParts(content, depth+1)...)
 	}
 	m.Parts = append(m.Parts, requestedCalls(o, m.Parts)...)
 	if len(m.Parts) == 0 && o.get("role") == "" && role == "" {
-		return nil
+		return out
 	}
-	return []Message{m}
+	return append(out, m)
 }
 
-// hasResultParts says that a tool message holds typed parts which state their results themselves.
-func hasResultParts(content string, depth int) bool {
-	return kindOf(content) == '[' && slices.ContainsFunc(contentParts(content, depth+1), func(p Part) bool {
-		return p.Kind == PartToolResult || p.Kind == PartToolCall
-	})
+// stateResults says that a tool message holds typed parts which state their results themselves.
+func stateResults(parts []Part) bool {
+	return slices.ContainsFunc(parts, func(p Part) bool { return p.Kind == PartToolResult || p.Kind == PartToolCall })
 }
 
 // reasoningOf reads the reasoning that some providers put beside the content.

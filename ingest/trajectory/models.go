@@ -156,23 +156,37 @@ func (f *Facts) richness() int {
 type call struct {
 	node  *node
 	index int       // in Trajectory.ModelCalls
-	all   []Message // the whole input, as far as it is known by the calls before
-	fresh []Message // the part that no earlier call of the agent had
+	fresh []Message // the part of the input that no earlier call of the agent had
+	rest  []Message // the whole input, when there is no base
+	base  *call     // the earlier call whose whole input this one's begins with, nil when it is not known to
+	size  int       // how many messages the whole input has
 	first bool      // no earlier call of the agent shares its history
 	hasIn bool      // an input is recorded and could be read
 }
 
 // modelCalls makes the model calls.
 func (b *builder) modelCalls() {
+	counts := func(n *node) bool { return n.facts.Role == RoleModel && n.folded == nil }
+	count := 0
 	for _, n := range b.nodes {
-		if n.facts.Role != RoleModel || n.folded != nil {
-			continue
+		if counts(n) {
+			count++
 		}
-		b.calls = append(b.calls, &call{node: n, index: len(b.calls)})
-		b.out.ModelCalls = append(b.out.ModelCalls, b.modelCall(n))
 	}
-	if len(b.calls) == 0 {
+	if count == 0 {
 		b.totalOfAgents()
+		b.offeredTools()
+		return
+	}
+	calls := make([]call, count)
+	b.calls, b.out.ModelCalls = make([]*call, 0, count), make([]ModelCall, 0, count)
+	for _, n := range b.nodes {
+		if counts(n) {
+			i := len(b.calls)
+			calls[i] = call{node: n, index: i}
+			b.calls = append(b.calls, &calls[i])
+			b.out.ModelCalls = append(b.out.ModelCalls, b.modelCall(n))
+		}
 	}
 	b.offeredTools()
 }

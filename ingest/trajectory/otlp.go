@@ -258,13 +258,19 @@ func instant(ts pcommon.Timestamp) time.Time {
 	return ts.AsTime()
 }
 
-func hexID(id pcommon.TraceID) string { return hex.EncodeToString(id[:]) }
+func hexID(id pcommon.TraceID) string {
+	var text [32]byte
+	hex.Encode(text[:], id[:])
+	return string(text[:])
+}
 
 func spanID(id pcommon.SpanID) string {
 	if id.IsEmpty() {
 		return ""
 	}
-	return hex.EncodeToString(id[:])
+	var text [16]byte
+	hex.Encode(text[:], id[:])
+	return string(text[:])
 }
 
 func kindOfSpan(k ptrace.SpanKind) Kind {

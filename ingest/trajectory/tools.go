@@ -328,28 +328,36 @@ func (a *asked) before(n *node) bool {
 // emit makes the tool calls, in the order in which they happened.
 func (b *builder) emit() {
 	type entry struct {
-		tool ToolCall
 		at   time.Time // when it was asked for, or began; requests of one answer stay in their order
 		ask  *asked
 		exec *node
 	}
-	var all []entry
-	paired := map[*node]bool{}
+	all := make([]entry, 0, len(b.asked)+len(b.tools))
+	paired := make(map[*node]bool, len(b.asked))
 	for _, a := range b.asked {
 		paired[a.exec] = true
-		all = append(all, entry{b.requested(a), a.at(), a, a.exec})
+		all = append(all, entry{a.at(), a, a.exec})
 	}
 	for _, n := range b.tools {
 		if !paired[n] {
-			all = append(all, entry{b.executed(n), n.start, nil, n})
+			all = append(all, entry{n.start, nil, n})
 		}
 	}
+	if len(all) == 0 {
+		return
+	}
 	slices.SortStableFunc(all, func(x, y entry) int { return x.at.Compare(y.at) })
+	b.out.ToolCalls = make([]ToolCall, len(all))
 	for i, e := range all {
-		b.judge(&e.tool, e.ask, e.exec)
-		b.out.ToolCalls = append(b.out.ToolCalls, e.tool)
-		if e.tool.Model >= 0 {
-			m := &b.out.ModelCalls[e.tool.Model]
+		t := &b.out.ToolCalls[i]
+		if e.ask != nil {
+			b.requested(e.ask, t)
+		} else {
+			b.executed(e.exec, t)
+		}
+		b.judge(t, e.ask, e.exec)
+		if t.Model >= 0 {
+			m := &b.out.ModelCalls[t.Model]
 			m.ToolCalls = append(m.ToolCalls, i)
 		}
 	}
@@ -363,32 +371,29 @@ func (a *asked) at() time.Time {
 	return a.seenIn.node.start
 }
 
-// requested makes the tool call of a request, with its execution when there is one.
-func (b *builder) requested(a *asked) ToolCall {
+// requested fills the tool call of a request, with its execution when there is one.
+func (b *builder) requested(a *asked, t *ToolCall) {
 	from := cmp.Or(a.call, a.seenIn)
-	t := ToolCall{
-		SpanID: from.node.span.ID, RequestSpanID: from.node.span.ID, ID: a.part.ID, Name: a.part.Name, Agent: from.node.agentName,
-		Model: -1, Requested: true, Recalled: a.recalled, Arguments: a.part.Value, Start: a.at(),
+	if a.exec != nil {
+		b.executed(a.exec, t)
+		t.ID, t.Name = cmp.Or(a.part.ID, t.ID), cmp.Or(a.part.Name, t.Name)
+		if absent(t.Arguments) || t.Arguments.JSON == nil && a.part.Value.JSON != nil {
+			t.Arguments = a.part.Value
+		}
+	} else {
+		*t = ToolCall{
+			SpanID: from.node.span.ID, ID: a.part.ID, Name: a.part.Name, Agent: from.node.agentName, Model: -1, Recalled: a.recalled,
+			Arguments: a.part.Value, Start: a.at(),
+		}
 	}
+	t.RequestSpanID, t.Requested = from.node.span.ID, true
 	if a.call != nil {
 		t.Model = a.call.index
 	}
-	if a.exec == nil {
-		return t
-	}
-	run := b.executed(a.exec)
-	run.ID, run.Model, run.Requested, run.RequestSpanID = cmp.Or(t.ID, run.ID), t.Model, true, t.RequestSpanID
-	if t.Name != "" {
-		run.Name = t.Name
-	}
-	if absent(run.Arguments) || run.Arguments.JSON == nil && t.Arguments.JSON != nil {
-		run.Arguments = t.Arguments
-	}
-	return run
 }
 
-func (b *builder) executed(n *node) ToolCall {
-	return ToolCall{
+func (b *builder) executed(n *node, t *ToolCall) {
+	*t = ToolCall{
 		SpanID: n.span.ID, ID: n.facts.CallID, Name: n.facts.ToolName, Agent: n.agentName, Model: -1, Executed: true,
 		Arguments: n.facts.Arguments, Start: n.start, End: n.end,
 	}
