@@ -59,6 +59,7 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
+	t.Parallel()
 	t.Logf("seed %d", *seed)
 	k := newKillRun(t)
 	first := k.makeLoads(k.plan.spans)

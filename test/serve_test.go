@@ -185,7 +185,7 @@ type (
 		ID, Status, Batch, Why string
 		Label                  classify.Label
 		Count                  int
-		Traces                 []string
+		Services, Traces       []string
 	}
 	apiBatch struct {
 		Key, State, URL, Note string
