@@ -108,20 +108,38 @@ func (c *canonicaliser) integer() bool {
 
 // text copies a string that needs no escape.
 func (c *canonicaliser) text() bool {
-	start, ascii := c.pos, true
-	for c.pos++; c.pos < len(c.src); c.pos++ {
-		switch b := c.src[c.pos]; {
-		case b == '"':
-			c.pos++
-			c.out = append(c.out, c.src[start:c.pos]...)
-			return ascii || utf8.ValidString(c.src[start:c.pos])
-		case b == '\\' || b < ' ':
-			return false
-		case b >= utf8.RuneSelf:
-			ascii = false
-		}
+	start := c.pos
+	n := strings.IndexByte(c.src[start+1:], '"')
+	if n < 0 {
+		return false
 	}
-	return false
+	c.pos = start + n + 2
+	c.out = append(c.out, c.src[start:c.pos]...)
+	ascii, plain := unescaped(c.src[start+1 : c.pos-1])
+	return plain && (ascii || utf8.ValidString(c.src[start:c.pos]))
+}
+
+// unescaped says whether a text is ASCII, and whether it is free of escapes and control characters. It looks at eight bytes at a time: most
+// of what is canonicalised is prose in strings.
+func unescaped(s string) (ascii, plain bool) {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	var seen, bad uint64
+	for ; len(s) >= 8; s = s[8:] {
+		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		y := x ^ ones*'\\'
+		seen |= x
+		bad |= (x-ones*' ')&^x | (y-ones)&^y // the high bit of a byte: one below the blank, one that is the backslash
+	}
+	if bad&high != 0 {
+		return false, false // or a byte beside one: the slow way tells
+	}
+	for i := range len(s) {
+		if s[i] == '\\' || s[i] < ' ' {
+			return false, false
+		}
+		seen |= uint64(s[i])
+	}
+	return seen&high == 0, true
 }
 
 func (c *canonicaliser) array(depth int) bool {

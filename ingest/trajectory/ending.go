@@ -18,8 +18,12 @@ func (b *builder) identity() {
 	o := b.out
 	o.Spans = len(b.trace.Spans)
 	for _, n := range b.fromRoot() {
-		o.SessionID = cmp.Or(o.SessionID, realSession(n.facts.SessionID), realSession(n.attr(sessionKeys...)))
-		o.UserID = cmp.Or(o.UserID, n.facts.UserID, n.attr(userKeys...))
+		if o.SessionID == "" {
+			o.SessionID = cmp.Or(realSession(n.facts.SessionID), realSession(n.attr(sessionKeys...)))
+		}
+		if o.UserID == "" {
+			o.UserID = cmp.Or(n.facts.UserID, n.attr(userKeys...))
+		}
 		o.Service = cmp.Or(o.Service, n.span.Resource.Text("service.name"))
 		o.Version = cmp.Or(o.Version, n.span.Resource.Text("service.version"))
 	}

@@ -89,23 +89,24 @@ func (b *builder) stoppedEarly() bool {
 
 func (b *builder) lackingOfModels(lacks map[Fact]bool) {
 	good := 0
-	have := map[Fact]bool{}
-	for i, m := range b.out.ModelCalls {
+	var usage, cost, finish, name, calls, offered bool
+	for i := range b.out.ModelCalls {
+		m := &b.out.ModelCalls[i]
 		if m.Error != nil {
 			continue
 		}
 		good++
 		c := b.calls[i]
-		have[FactUsage] = have[FactUsage] || m.Usage.Input != nil && m.Usage.Output != nil
-		have[FactCost] = have[FactCost] || m.Usage.CostUSD != nil
-		have[FactFinishReason] = have[FactFinishReason] || m.FinishReason != ""
-		have[FactModelName] = have[FactModelName] || m.ModelRequested != "" || m.ModelResponded != ""
-		have[FactToolCalls] = have[FactToolCalls] || len(c.node.facts.Output) > 0 || len(m.ToolCalls) > 0 || c.hasIn && len(b.calls) > 1
-		have[FactToolsOffered] = have[FactToolsOffered] || m.Offered != nil
+		usage = usage || m.Usage.Input != nil && m.Usage.Output != nil
+		cost = cost || m.Usage.CostUSD != nil
+		finish = finish || m.FinishReason != ""
+		name = name || m.ModelRequested != "" || m.ModelResponded != ""
+		calls = calls || len(c.node.facts.Output) > 0 || len(m.ToolCalls) > 0 || c.hasIn && len(b.calls) > 1
+		offered = offered || m.Offered != nil
 	}
-	for _, f := range []Fact{FactUsage, FactCost, FactFinishReason, FactModelName, FactToolCalls, FactToolsOffered} {
-		lacks[f] = good > 0 && !have[f]
-	}
+	some := good > 0
+	lacks[FactUsage], lacks[FactCost], lacks[FactFinishReason] = some && !usage, some && !cost, some && !finish
+	lacks[FactModelName], lacks[FactToolCalls], lacks[FactToolsOffered] = some && !name, some && !calls, some && !offered
 	schemas, names := 0, 0
 	for _, m := range b.out.ModelCalls {
 		if m.Offered == nil {

@@ -61,26 +61,33 @@ func readGenAI(s *Span) Facts {
 func genaiFrame(s *Span) Facts {
 	a := s.Attrs
 	f := Facts{
-		Role:           genaiRole(s),
-		Agent:          genaiAgent(s),
-		SessionID:      a.Str("session.id", "gen_ai.conversation.id"),
-		UserID:         a.Str("user.id", "enduser.id", "gen_ai.request.user"),
-		Provider:       providerOf(a.Str("gen_ai.provider.name", "gen_ai.system")),
-		ModelRequested: a.Str("gen_ai.request.model"),
-		ModelResponded: a.Str("gen_ai.response.model"),
-		ResponseID:     a.Str("gen_ai.response.id"),
-		Usage:          genaiUsage(a),
-		FinishRaw:      finishRaw(a, "gen_ai.response.finish_reasons", "gen_ai.response.finish_reason"),
+		Role:      genaiRole(s),
+		Agent:     genaiAgent(s),
+		SessionID: a.Str("session.id", "gen_ai.conversation.id"),
+		UserID:    a.Str("user.id", "enduser.id", "gen_ai.request.user"),
 	}
+	if t := a.Str("error.type"); t != "" {
+		f.Error = &Error{Type: t, Code: codeOf(t)}
+	}
+	if f.Role != RoleTool {
+		genaiModel(a, &f)
+	}
+	return f
+}
+
+// genaiModel reads what only calls of models have, and agents as their totals.
+func genaiModel(a Attrs, f *Facts) {
+	f.Provider = providerOf(a.Str("gen_ai.provider.name", "gen_ai.system"))
+	f.ModelRequested = a.Str("gen_ai.request.model")
+	f.ModelResponded = a.Str("gen_ai.response.model")
+	f.ResponseID = a.Str("gen_ai.response.id")
+	f.Usage = genaiUsage(a)
+	f.FinishRaw = finishRaw(a, "gen_ai.response.finish_reasons", "gen_ai.response.finish_reason")
 	for _, k := range []string{"gen_ai.request.stream", "gen_ai.is_streaming", "gen_ai.request.is_stream", "llm.is_streaming"} {
 		if v, ok := a.Bool(k); ok && v {
 			f.Streamed = true
 		}
 	}
-	if t := a.Str("error.type"); t != "" {
-		f.Error = &Error{Type: t, Code: codeOf(t)}
-	}
-	return f
 }
 
 // genaiAgent is the agent that a span names; some emitters have the name only in the span's own.

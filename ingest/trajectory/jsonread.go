@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -228,6 +229,9 @@ func unquote(raw string) (string, bool) {
 	}
 	raw = strings.TrimSpace(raw)
 	if len(raw) >= 2 && raw[len(raw)-1] == '"' && strings.IndexByte(raw, '\\') < 0 {
+		if s := raw[1 : len(raw)-1]; utf8.ValidString(s) {
+			return s, true
+		}
 		return strings.ToValidUTF8(raw[1:len(raw)-1], "\uFFFD"), true
 	}
 	s, err := jsontext.AppendUnquote(nil, raw)

@@ -52,7 +52,12 @@ func isTraceloopScope(scope string) bool {
 func readOpenLLMetry(s *Span) Facts {
 	a := s.Attrs
 	f := genaiFrame(s)
-	f.Role = openLLMetryRole(s)
+	if role := openLLMetryRole(s); role != f.Role {
+		if f.Role == RoleTool {
+			genaiModel(a, &f)
+		}
+		f.Role = role
+	}
 	f.SessionID = cmp.Or(associated(a, "session_id", "sessionId", "thread_id", "chat_id", "conversation_id"), f.SessionID)
 	f.UserID = cmp.Or(associated(a, "user_id", "userId"), f.UserID)
 	switch f.Role {

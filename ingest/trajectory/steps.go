@@ -9,6 +9,7 @@ import (
 func (b *builder) steps() {
 	o := b.out
 	seen := map[string]bool{}
+	o.Steps = make([]Step, 0, len(o.ModelCalls)+len(o.ToolCalls)+len(o.Handoffs)+len(o.UserMessages)+2)
 	for i, m := range o.ModelCalls {
 		for _, text := range userTexts(m.New) {
 			if !seen[text] {

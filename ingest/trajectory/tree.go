@@ -58,20 +58,20 @@ func (b *builder) grow() {
 
 // cutCycles frees a span whose parents lead back to it: broken senders make such.
 func cutCycles(all []*node) {
-	const walking, done = 1, 2
-	state := make(map[*node]int, len(all))
+	const walking, done = 1, 2 // in order, which is given later
+	var path []*node
 	for _, n := range all {
-		var path []*node
-		for m := n; m != nil && state[m] != done; m = m.parent {
-			if state[m] == walking {
+		path = path[:0]
+		for m := n; m != nil && m.order != done; m = m.parent {
+			if m.order == walking {
 				m.parent = nil
 				break
 			}
-			state[m] = walking
+			m.order = walking
 			path = append(path, m)
 		}
 		for _, m := range path {
-			state[m] = done
+			m.order = done
 		}
 	}
 }
