@@ -6,12 +6,10 @@ import "strings"
 var foreign = []foreignMarks{
 	{name: "langfuse-sdk", scopes: []string{"langfuse-sdk"}, keys: []string{"langfuse.observation.type"}},
 	{name: "pydantic-ai", scopes: []string{"pydantic-ai"}, keys: []string{"pydantic_ai.all_messages", "all_messages_events", "model_request_parameters"}},
-	{name: "adk", scopes: []string{"gcp.vertex.agent"}, prefix: []string{"gcp.vertex.agent."}},
 	{name: "strands", scopes: []string{"strands.telemetry"}, keys: []string{"event_loop.cycle_id"}},
 	{name: "livekit", scopes: []string{"livekit-agents"}, prefix: []string{"lk."}},
 	{name: "langsmith", scopes: []string{"langsmith"}, keys: []string{"langsmith.span.kind"}},
 	{name: "litellm", scopes: []string{"litellm"}, prefix: []string{"litellm.", "gen_ai.cost."}},
-	{name: "genkit", scopes: []string{"genkit-tracer"}, prefix: []string{"genkit:"}},
 	{name: "agent-framework", scopes: []string{"agent_framework", "Microsoft.Agents.AI", "Experimental.Microsoft.Agents.AI"}, keys: []string{"executor.id"}},
 	{name: "semantic-kernel", scopes: []string{"semantic_kernel", "Microsoft.SemanticKernel"}, keys: []string{"sk.available_functions"}},
 	{name: "autogen", scopes: []string{"autogen"}},
