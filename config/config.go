@@ -91,10 +91,10 @@ type QueueSource struct {
 	Stream      string    `yaml:"stream" null:"core NATS, which cannot be acknowledged" doc:"the JetStream stream"`
 	Subject     string    `yaml:"subject" required:"true" doc:"the subject, wildcards allowed"`
 	Signal      Signal    `yaml:"signal" doc:"what the messages hold"`
-	Encoding    Encoding  `yaml:"encoding" doc:"how the messages are written"`
+	Encoding    Encoding  `yaml:"encoding" doc:"how the messages are written; auto tells by each message"`
 }
 
-func (s *QueueSource) setDefaults() { s.Signal, s.Encoding = SignalTraces, EncodingProtobuf }
+func (s *QueueSource) setDefaults() { s.Signal, s.Encoding = SignalTraces, EncodingAuto }
 
 // Ingest says what the receivers take.
 type Ingest struct {

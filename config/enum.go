@@ -48,12 +48,13 @@ type Encoding string
 
 // The encodings.
 const (
+	EncodingAuto     Encoding = "auto" // by the Content-Type header of the message, else by its bytes
 	EncodingProtobuf Encoding = "protobuf"
 	EncodingJSON     Encoding = "json"
 )
 
 // Values lists the encodings.
-func (Encoding) Values() []string { return []string{"protobuf", "json"} }
+func (Encoding) Values() []string { return []string{"auto", "protobuf", "json"} }
 
 // JudgeAPI is the protocol that the judge's model speaks.
 type JudgeAPI string

@@ -87,7 +87,7 @@ func (s *server) accept(ctx context.Context, signal queue.Signal, enc queue.Enco
 	}
 	_, err := s.receiver.Export(ctx, req)
 	if bad, ok := errors.AsType[*otlp.MalformedError](err); ok {
-		return &queue.MalformedError{Reason: "malformed request", Err: bad}
+		return &queue.MalformedError{Reason: "malformed", Err: bad}
 	}
 	if full, ok := errors.AsType[*otlp.FullError](err); ok {
 		return &queue.FullError{What: "stream", RetryAfter: full.RetryAfter}

@@ -171,7 +171,7 @@ func httpWait(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: httpwait URL PATTERN")
 	}
-	pattern, err := regexp.Compile(args[1])
+	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -73,6 +73,7 @@ type source struct {
 	nc     *nats.Conn
 	slots  chan struct{}
 	busy   sync.WaitGroup
+	warned sync.Once
 }
 
 // RunSource reads a source and hands each body to accept, up to 32 at a time, until ctx ends (then it returns nil) or the source
@@ -218,6 +219,10 @@ func (s *source) offer(ctx context.Context, h nats.Header, body []byte) error {
 	if bad, ok := errors.AsType[*MalformedError](err); ok {
 		reason = bad.Reason
 	}
+	s.warned.Do(func() {
+		s.q.lg.Warn("a message of a source is not what it should hold and went into the quarantine; more of them are only counted",
+			"subject", s.Subject, "signal", s.Signal, "encoding", s.Encoding, "why", err)
+	})
 	meta := map[string]string{"subject": s.Subject, "signal": string(s.Signal), "error": err.Error()}
 	if qerr := s.q.Quarantine(ctx, reason, meta, body); qerr != nil {
 		return qerr
