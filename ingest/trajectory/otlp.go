@@ -22,14 +22,15 @@ type Intake struct {
 
 // gathered is one trace while it is being collected.
 type gathered struct {
-	spans map[string]version // by span id
-	logs  map[string][]place // by the record's bytes: where each copy of it stood
+	spans   []Span
+	sources []source           // of the spans
+	at      map[string]int     // by span id: where it is in spans
+	logs    map[string][]place // by the record's bytes: where each copy of it stood
 }
 
-// version is one of the forms in which a span arrived.
-type version struct {
-	span     Span
-	source   ptrace.Span
+// source is what a span was read from.
+type source struct {
+	span     ptrace.Span
 	resource pcommon.Resource
 	scope    pcommon.InstrumentationScope
 }
@@ -62,49 +63,53 @@ func (in *Intake) Add(td ptrace.Traces) {
 				if s.TraceID().IsEmpty() || s.SpanID().IsEmpty() {
 					continue
 				}
-				in.addSpan(version{spanOf(s, ss.Scope(), resource), s, rs.Resource(), ss.Scope()})
+				span := spanOf(s, ss.Scope(), resource)
+				in.trace(span.TraceID, ss.Spans().Len()).add(span, source{s, rs.Resource(), ss.Scope()})
 			}
 		}
 	}
 }
 
-func (in *Intake) addSpan(v version) {
-	g := in.trace(v.span.TraceID)
-	if old, ok := g.spans[v.span.ID]; ok && !v.better(old) {
-		return
-	}
-	g.spans[v.span.ID] = v
-}
-
-func (in *Intake) trace(id string) *gathered {
+// trace is where a trace is collected; room is for how many spans at first.
+func (in *Intake) trace(id string, room int) *gathered {
 	if g, ok := in.traces[id]; ok {
 		return g
 	}
 	if in.traces == nil {
 		in.traces = map[string]*gathered{}
 	}
-	g := &gathered{spans: map[string]version{}, logs: map[string][]place{}}
+	g := &gathered{spans: make([]Span, 0, room), sources: make([]source, 0, room), at: make(map[string]int, room)}
 	in.traces[id] = g
 	return g
 }
 
-// better says which of two versions of one span to keep: ended over unended, the later end, more attributes, the greater bytes.
-func (v version) better(old version) bool {
-	a, b := &v.span, &old.span
-	if c := cmp.Or(a.End.Compare(b.End), cmp.Compare(len(a.Attrs), len(b.Attrs))); c != 0 {
-		return c > 0
+// add keeps the better of two versions of one span.
+func (g *gathered) add(s Span, from source) {
+	i, ok := g.at[s.ID]
+	if !ok {
+		g.at[s.ID] = len(g.spans)
+		g.spans, g.sources = append(g.spans, s), append(g.sources, from)
+		return
 	}
-	return bytes.Compare(v.bytes(), old.bytes()) > 0
+	old := &g.spans[i]
+	// Ended over unended, the later end, more attributes, the greater bytes.
+	c := cmp.Or(s.End.Compare(old.End), cmp.Compare(len(s.Attrs), len(old.Attrs)))
+	if c == 0 {
+		c = bytes.Compare(from.bytes(), g.sources[i].bytes())
+	}
+	if c > 0 {
+		g.spans[i], g.sources[i] = s, from
+	}
 }
 
 // bytes are the span's own encoding with its containers.
-func (v version) bytes() []byte {
+func (s source) bytes() []byte {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
-	v.resource.CopyTo(rs.Resource())
+	s.resource.CopyTo(rs.Resource())
 	ss := rs.ScopeSpans().AppendEmpty()
-	v.scope.CopyTo(ss.Scope())
-	v.source.CopyTo(ss.Spans().AppendEmpty())
+	s.scope.CopyTo(ss.Scope())
+	s.span.CopyTo(ss.Spans().AppendEmpty())
 	// Marshalling a well-formed message into memory cannot fail; should it, both versions compare equal and the first is kept.
 	out, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	return out
@@ -132,7 +137,10 @@ func (in *Intake) AddLogs(ld plog.Logs) {
 
 // addLog keeps the n-th copy of a record once, however often requests repeat it, at the earliest position that it had.
 func (in *Intake) addLog(key string, n int, p place) {
-	g := in.trace(p.log.TraceID)
+	g := in.trace(p.log.TraceID, 0)
+	if g.logs == nil {
+		g.logs = map[string][]place{}
+	}
 	have := g.logs[key]
 	if n == len(have) {
 		g.logs[key] = append(have, p)
@@ -170,13 +178,20 @@ func (t Trace) start() time.Time {
 
 func (g *gathered) trace(id string) Trace {
 	t := Trace{ID: id, Spans: make([]Span, 0, len(g.spans))}
-	for _, v := range g.spans {
-		t.Spans = append(t.Spans, v.span)
+	order := make([]int, len(g.spans))
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortFunc(t.Spans, func(a, b Span) int { return compareSpans(&a, &b) })
+	slices.SortFunc(order, func(a, b int) int { return compareSpans(&g.spans[a], &g.spans[b]) })
+	for _, i := range order {
+		t.Spans = append(t.Spans, g.spans[i])
+	}
+	if len(g.logs) == 0 {
+		return t
+	}
 	at := make(map[string]int, len(t.Spans))
-	for i, s := range t.Spans {
-		at[s.ID] = i
+	for i := range t.Spans {
+		at[t.Spans[i].ID] = i
 	}
 	for _, l := range g.sortedLogs() {
 		if i, ok := at[l.SpanID]; ok {
