@@ -206,6 +206,7 @@ func (s *tally) check(scenario string, c ToolCall, name, args string, result jso
 // outcome) and of the answers.
 var floors = map[string][5]int{
 	"genkit-js-1.42.0":                   {100, 100, 100, 100, 100},
+	"google-adk-js-2.0.0":                {100, 100, 100, 100, 100},
 	"laminar-openai-0.8.44":              {100, 100, 100, 100, 100},
 	"langsmith-openai-0.12.0":            {100, 100, 100, 100, 100},
 	"mastra-1.71.0":                      {100, 100, 100, 100, 100},

@@ -1,0 +1,65 @@
+package trajectory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Frameworks' own dialects: their facts per span must agree with the captures' manifest and with what really happened.
+func TestCapturesFactsOfFrameworks(t *testing.T) {
+	known := map[string]int{ // as in TestCapturesFacts
+		"google-adk-js 2.0.0 tools":   1, // a long-running tool that never answered
+		"google-adk-js 2.0.0 usage":   2, // calls that failed leave a span without attributes and without an error
+		"google-adk-js 2.0.0 finish":  2,
+		"google-adk-js 2.0.0 offered": 2,
+	}
+	table := map[string]*sdkScore{}
+	var labels []string
+	for _, c := range readCaptures(t, "google-adk") {
+		row := table[c.label()]
+		if row == nil {
+			row = &sdkScore{}
+			table[c.label()] = row
+			labels = append(labels, c.label())
+		}
+		scoreCapture(t, c, row)
+	}
+	slices.Sort(labels)
+	t.Logf("%-34s %s", "", strings.Join(scoreNames, "   "))
+	for _, l := range labels {
+		line := ""
+		for i, s := range table[l].all() {
+			line += fmt.Sprintf("%8s", s)
+			if missing := s.of - s.right; missing > known[l+" "+scoreNames[i]] {
+				t.Errorf("%s: %s %s, want at most %d missing", l, scoreNames[i], s, known[l+" "+scoreNames[i]])
+			}
+		}
+		t.Logf("%-34s %s", l, line)
+	}
+}
+
+// What exports found in public tell, read by the frameworks' dialects.
+func TestPublicFrameworks(t *testing.T) {
+	for _, c := range []struct {
+		file  string
+		tells map[string]int
+	}{
+		{"adk/adk_live_spans.json", map[string]int{
+			"\nmodel ": 1, "model gemini-3.5-flash agent=math_agent": 2, // the two spans of each call are one
+			"in 157, out 51, reasoning 32": 1, "offered=1": 2,
+			`tool calculator agent=math_agent {"expression":"15 * 37"} requested=true executed=true ok`: 1,
+			`user ["What is 15 multiplied by 37?"] reply "15 multiplied by 37 is 555."`:                 1,
+		}},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			story := storyOf(publicSpans(t, c.file))
+			for text, n := range c.tells {
+				if got := strings.Count(story, text); got != n {
+					t.Errorf("%q %d times, want %d, in\n%s", text, got, n, story)
+				}
+			}
+		})
+	}
+}
