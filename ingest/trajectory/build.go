@@ -47,7 +47,6 @@ type node struct {
 
 // readSpans lets the dialects read every span.
 func (b *builder) readSpans() {
-	used := map[string]bool{}
 	for _, n := range b.nodes {
 		n.read()
 		if n.facts.Offered == nil && n.facts.OfferedText != "" {
@@ -56,9 +55,12 @@ func (b *builder) readSpans() {
 		n.facts.Offered = b.shared(n.facts.Offered)
 		n.err = n.ownError()
 		if n.dialect != nil && n.facts.Role != RoleNone {
-			for _, d := range append(n.also, n.dialect) {
-				if !used[d.Name] {
-					used[d.Name] = true
+			for i := range len(n.also) + 1 {
+				d := n.dialect
+				if i > 0 {
+					d = n.also[i-1]
+				}
+				if !slices.Contains(b.out.Dialects, d.Name) {
 					b.out.Dialects = append(b.out.Dialects, d.Name)
 				}
 			}
@@ -73,7 +75,7 @@ func (b *builder) readSpans() {
 	}
 	slices.Sort(b.out.Dialects)
 	slices.Sort(b.foreign)
-	b.out.agentic = b.out.agentic || len(b.foreign) > 0 || len(used) > 0 || b.hasContentLogs()
+	b.out.agentic = b.out.agentic || len(b.foreign) > 0 || len(b.out.Dialects) > 0 || b.hasContentLogs()
 	b.dropPending()
 }
 
@@ -83,7 +85,11 @@ const strongScore = 10
 // read lets the dialect that scores highest read the span. A second vocabulary that is as surely there fills in what the first left open.
 func (n *node) read() {
 	var others []*Dialect
+	has := familiesOf(n.span.Attrs)
 	for _, d := range dialects {
+		if d.needs != 0 && d.needs&has == 0 {
+			continue
+		}
 		score := d.Score(n.span)
 		switch {
 		case score > n.score:

@@ -27,7 +27,7 @@ var genaiRemedies = map[Fact]string{
 
 // genai reads the OpenTelemetry conventions for generative AI with content as attributes, old keys and new, and is what plain gen_ai.*
 // spans of any framework are read as.
-var genai = add(Dialect{Name: "otel-genai", Rank: 28, Score: scoreGenAI, Read: readGenAI, Remedies: genaiRemedies})
+var genai = add(Dialect{Name: "otel-genai", Rank: 28, Keys: []string{"gen_ai."}, Score: scoreGenAI, Read: readGenAI, Remedies: genaiRemedies})
 
 // strong marks of the conventions; one is as good as all, so that dialects which build on them win by their own marks.
 var genaiMarks = []string{"gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.tool.call.arguments"}

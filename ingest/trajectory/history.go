@@ -140,13 +140,18 @@ func (m *Message) sum(seed maphash.Seed) uint64 {
 	return h.Sum64()
 }
 
+// system is what instructions a call brings, when no call before it did.
 func (c *call) system() string {
 	if s := c.node.facts.System; s != "" {
 		return s
 	}
-	for m := range c.input {
+	part := c.fresh // the calls before were asked already
+	if c.base == nil {
+		part = c.rest
+	}
+	for i, m := range part {
 		if m.Role == "system" {
-			if s := textOf([]Message{*m}); s != "" {
+			if s := textOf(part[i : i+1]); s != "" {
 				return s
 			}
 		}
@@ -157,11 +162,11 @@ func (c *call) system() string {
 // userTexts are the words of the user among messages. A message of role user that holds tool results is none.
 func userTexts(ms []Message) []string {
 	var out []string
-	for _, m := range ms {
+	for i, m := range ms {
 		if m.Role != "user" || slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Kind == PartToolResult }) {
 			continue
 		}
-		if s := textOf([]Message{m}); s != "" {
+		if s := textOf(ms[i : i+1]); s != "" {
 			out = append(out, s)
 		}
 	}

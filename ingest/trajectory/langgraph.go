@@ -7,7 +7,7 @@ import (
 // graphNode reads the nodes that LangGraph runs under the OpenLLMetry instrumentation for LangChain. All its spans are flat siblings, and
 // the model span has lost the calls that the answer asked for: the node around it still has the whole answer, serialised, under the same
 // response id and with the same counts, so that the two become one call. It is a table entry of its own since both describe one call.
-var _ = add(Dialect{Name: "openllmetry", Rank: 12, Score: scoreGraphNode, Read: readGraphNode, Remedies: openLLMetryRemedies})
+var _ = add(Dialect{Name: "openllmetry", Rank: 12, Keys: []string{"traceloop."}, Score: scoreGraphNode, Read: readGraphNode, Remedies: openLLMetryRemedies})
 
 func scoreGraphNode(s *Span) int {
 	if s.ParentID == "" || s.Attrs.Text("traceloop.span.kind") != "workflow" {

@@ -4,7 +4,7 @@ import "strings"
 
 // This dialect reads spans of the Model Context Protocol. Below a tool span they are that same call, seen from the client and from the server: the
 // builder folds them in.
-var _ = add(Dialect{Name: "mcp", Rank: 2, Score: scoreMCP, Read: readMCP, Remedies: genaiRemedies})
+var _ = add(Dialect{Name: "mcp", Rank: 2, Keys: []string{"mcp."}, Score: scoreMCP, Read: readMCP, Remedies: genaiRemedies})
 
 func scoreMCP(s *Span) int {
 	if s.Attrs.Has("mcp.method.name") {

@@ -316,18 +316,21 @@ func callList(raw string) []Part {
 // textOf joins the text parts of messages: system instructions, a final answer.
 func textOf(ms []Message) string {
 	var b strings.Builder
-	for _, m := range ms {
-		for _, p := range m.Parts {
-			if p.Kind != PartText || p.Text == "" {
-				continue
-			}
-			if b.Len() > 0 {
+	first := ""
+	for i := range ms {
+		for j := range ms[i].Parts {
+			p := &ms[i].Parts[j]
+			switch {
+			case p.Kind != PartText || p.Text == "":
+			case first == "":
+				first = p.Text
+			default:
 				b.WriteByte('\n')
+				b.WriteString(p.Text)
 			}
-			b.WriteString(p.Text)
 		}
 	}
-	return b.String()
+	return first + b.String() // mostly there is only one
 }
 
 func isAnyOf(s string, words ...string) bool { return slices.Contains(words, s) }

@@ -194,12 +194,14 @@ func (b *builder) modelCalls() {
 // offeredTools lists every tool that any call was offered, by name; the first definition wins.
 func (b *builder) offeredTools() {
 	seen := map[string]bool{}
-	sets := map[*ToolSet]bool{}
-	for _, m := range b.out.ModelCalls {
-		if m.Offered == nil || sets[m.Offered] {
+	var last *ToolSet
+	for i := range b.out.ModelCalls {
+		m := &b.out.ModelCalls[i]
+		if m.Offered == nil || m.Offered == last {
 			continue
 		}
-		sets[m.Offered] = true
+		last = m.Offered
+		b.out.ToolsOffered = slices.Grow(b.out.ToolsOffered, len(last.Tools))
 		for _, t := range m.Offered.Tools {
 			if !seen[t.Name] {
 				seen[t.Name] = true

@@ -11,6 +11,7 @@ import (
 var _ = add(Dialect{
 	Name:  "openinference",
 	Rank:  3,
+	Keys:  []string{"openinference.", "llm.", "tool.", "input.", "output."},
 	Score: scoreOpenInference,
 	Read:  readOpenInference,
 	Remedies: map[Fact]string{

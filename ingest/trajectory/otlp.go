@@ -56,6 +56,7 @@ func FromOTLP(traces []ptrace.Traces, logs []plog.Logs) []Trace {
 
 // Add takes the spans of one request. Spans without a trace id or span id are left out.
 func (in *Intake) Add(td ptrace.Traces) {
+	var ids idTexts
 	for _, rs := range td.ResourceSpans().All() {
 		resource := AttrsOf(rs.Resource().Attributes())
 		for _, ss := range rs.ScopeSpans().All() {
@@ -63,7 +64,7 @@ func (in *Intake) Add(td ptrace.Traces) {
 				if s.TraceID().IsEmpty() || s.SpanID().IsEmpty() {
 					continue
 				}
-				span := spanOf(s, ss.Scope(), resource)
+				span := spanOf(s, ss.Scope(), resource, &ids)
 				in.trace(span.TraceID, ss.Spans().Len()).add(span, source{s, rs.Resource(), ss.Scope()})
 			}
 		}
@@ -228,9 +229,27 @@ func (g *gathered) sortedLogs() []Log {
 	return out
 }
 
-func spanOf(s ptrace.Span, scope pcommon.InstrumentationScope, resource Attrs) Span {
+// idTexts are the ids met last: neighbours share their trace and mostly their parent.
+type idTexts struct {
+	trace  pcommon.TraceID
+	parent pcommon.SpanID
+	texts  [2]string
+}
+
+func (t *idTexts) of(s ptrace.Span) (trace, parent string) {
+	if id := s.TraceID(); id != t.trace {
+		t.trace, t.texts[0] = id, hexID(id)
+	}
+	if id := s.ParentSpanID(); id != t.parent {
+		t.parent, t.texts[1] = id, spanID(id)
+	}
+	return t.texts[0], t.texts[1]
+}
+
+func spanOf(s ptrace.Span, scope pcommon.InstrumentationScope, resource Attrs, ids *idTexts) Span {
+	trace, parent := ids.of(s)
 	out := Span{
-		TraceID: hexID(s.TraceID()), ID: spanID(s.SpanID()), ParentID: spanID(s.ParentSpanID()),
+		TraceID: trace, ID: spanID(s.SpanID()), ParentID: parent,
 		Name: s.Name(), Kind: kindOfSpan(s.Kind()), Start: instant(s.StartTimestamp()),
 		Status: statusOf(s.Status().Code()), StatusMessage: s.Status().Message(),
 		Attrs: AttrsOf(s.Attributes()), Resource: resource, Scope: scope.Name(), ScopeVersion: scope.Version(),

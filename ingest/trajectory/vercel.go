@@ -10,6 +10,7 @@ import (
 var _ = add(Dialect{
 	Name:  "vercel-legacy",
 	Rank:  4,
+	Keys:  []string{"ai.", "operation."},
 	Score: scoreVercel,
 	Read:  readVercel,
 	Remedies: map[Fact]string{

@@ -7,6 +7,7 @@ import "regexp"
 var _ = add(Dialect{
 	Name:  "vercel-v7",
 	Rank:  5,
+	Keys:  []string{"gen_ai."},
 	Score: scoreVercel7,
 	Read:  readVercel7,
 	Remedies: map[Fact]string{
