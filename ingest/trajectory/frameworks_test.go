@@ -14,10 +14,13 @@ func TestCapturesFactsOfFrameworks(t *testing.T) {
 		"google-adk-js 2.0.0 usage":   2, // calls that failed leave a span without attributes and without an error
 		"google-adk-js 2.0.0 finish":  2,
 		"google-adk-js 2.0.0 offered": 2,
+		"strands-ts 1.16.0 names":     3, // calls that the SDK refused have a span, and are not in the log
+		"strands-ts 1.16.0 args":      3,
+		"strands-ts 1.16.0 results":   3,
 	}
 	table := map[string]*sdkScore{}
 	var labels []string
-	for _, c := range readCaptures(t, "google-adk") {
+	for _, c := range readCaptures(t, "google-adk", "strands") {
 		row := table[c.label()]
 		if row == nil {
 			row = &sdkScore{}
