@@ -6,7 +6,6 @@ import "strings"
 var foreign = []foreignMarks{
 	{name: "langfuse-sdk", scopes: []string{"langfuse-sdk"}, keys: []string{"langfuse.observation.type"}},
 	{name: "pydantic-ai", scopes: []string{"pydantic-ai"}, keys: []string{"pydantic_ai.all_messages", "all_messages_events", "model_request_parameters"}},
-	{name: "strands", scopes: []string{"strands.telemetry"}, keys: []string{"event_loop.cycle_id"}},
 	{name: "livekit", scopes: []string{"livekit-agents"}, prefix: []string{"lk."}},
 	{name: "litellm", scopes: []string{"litellm"}, prefix: []string{"litellm.", "gen_ai.cost."}},
 	{name: "agent-framework", scopes: []string{"agent_framework", "Microsoft.Agents.AI", "Experimental.Microsoft.Agents.AI"}, keys: []string{"executor.id"}},
