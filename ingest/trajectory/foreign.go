@@ -4,7 +4,6 @@ import "strings"
 
 // foreign are the dialects that are known and not read yet, each by its strong marks: spans of theirs are never passed over in silence.
 var foreign = []foreignMarks{
-	{name: "langfuse-sdk", scopes: []string{"langfuse-sdk"}, keys: []string{"langfuse.observation.type"}},
 	{name: "pydantic-ai", scopes: []string{"pydantic-ai"}, keys: []string{"pydantic_ai.all_messages", "all_messages_events", "model_request_parameters"}},
 	{name: "livekit", scopes: []string{"livekit-agents"}, prefix: []string{"lk."}},
 	{name: "litellm", scopes: []string{"litellm"}, prefix: []string{"litellm.", "gen_ai.cost."}},
