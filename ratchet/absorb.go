@@ -56,77 +56,6 @@ func orDefault[T comparable](v, def T) T {
 	return v
 }
 
-// reader names the absorber's cursor.
-const reader = "absorb"
-
-// foldLimit is how many verdicts are folded into the groups at once.
-const foldLimit = 256
-
-// Fold reads FINDINGS from the cursor on and folds verdicts into groups, until ctx ends.
-func (a *Absorber) Fold(ctx context.Context) error {
-	return a.foldUntil(ctx, func(uint64) bool { return false })
-}
-
-// CatchUp folds what FINDINGS holds now, and returns.
-func (a *Absorber) CatchUp(ctx context.Context) error {
-	info, err := a.q.Findings.Info(ctx)
-	if err != nil {
-		return err
-	}
-	next, err := a.q.Findings.Cursor(ctx, reader)
-	if err != nil || info.Messages == 0 || next > info.Last {
-		return err
-	}
-	return a.foldUntil(ctx, func(seq uint64) bool { return seq >= info.Last })
-}
-
-func (a *Absorber) foldUntil(ctx context.Context, enough func(seq uint64) bool) error {
-	next, err := a.q.Findings.Cursor(ctx, reader)
-	if err != nil {
-		return err
-	}
-	var pending []sequenced
-	for m, err := range a.q.Findings.Read(ctx, next) {
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("read findings: %w", err)
-		}
-		if pending, err = a.take(ctx, pending, m); err != nil {
-			return err
-		}
-		if enough(m.Seq) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// take adds a message to those that wait and folds them all when no more are behind it, or enough have gathered.
-func (a *Absorber) take(ctx context.Context, pending []sequenced, m queue.Message) ([]sequenced, error) {
-	var v Verdict
-	if err := json.Unmarshal(m.Data, &v); err != nil {
-		if err := a.q.Quarantine(ctx, "finding is not a verdict", map[string]string{"error": err.Error()}, m.Data); err != nil {
-			return pending, err
-		}
-	} else {
-		pending = append(pending, sequenced{m.Seq, v})
-	}
-	if m.Pending > 0 && len(pending) < foldLimit {
-		return pending, nil
-	}
-	if err := a.fold(ctx, pending); err != nil {
-		return pending, err
-	}
-	return pending[:0], a.advance(ctx, m.Seq)
-}
-
-type sequenced struct {
-	seq uint64
-	Verdict
-}
-
 // fold applies verdicts, one change per group and per baseline. Applying them again after a crash changes nothing.
 func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 	if len(vs) == 0 {
@@ -195,14 +124,6 @@ func (a *Absorber) takeDirty() []string {
 	out := slices.Sorted(maps.Keys(a.dirty))
 	clear(a.dirty)
 	return out
-}
-
-// advance moves the cursor and lets go of what was folded in.
-func (a *Absorber) advance(ctx context.Context, seq uint64) error {
-	if err := a.q.Findings.SetCursor(ctx, reader, seq+1); err != nil {
-		return err
-	}
-	return a.q.Findings.Purge(ctx, seq+1)
 }
 
 // Run folds and sweeps until ctx ends.
