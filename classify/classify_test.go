@@ -319,6 +319,7 @@ func TestSchemas(t *testing.T) {
 		{"2020-12", `{"prefixItems":[{"type":"string"}],"items":false}`, `["a",1]`, "/* false"},
 		{"anyOf", `{"properties":{"n":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"n":1}`, "/n anyOf"},
 		{"local ref", `{"$defs":{"n":{"type":"string"}},"properties":{"n":{"$ref":"#/$defs/n"}}}`, `{"n":1}`, "/n type"},
+		{"a tree", `{"properties":{"c":{"$ref":"#"}},"required":["n"]}`, `{"n":1,"c":{}}`, "/c/n required"},
 		{"gemini", `{"type":"OBJECT","properties":{"n":{"type":"STRING","nullable":true}}}`, `{"n":null}`, ""},
 		{"smolagents", `{"q":{"type":"string","description":"x"},"any":{"type":"any"}}`, `{"q":1,"any":2}`, "/q type"},
 		{"property called type", `{"type":"object","properties":{"type":{"type":"string"}}}`, `{"type":1}`, "/type type"},
@@ -334,7 +335,8 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: %v, error %v; want %q", c.name, got, err, c.want)
 		}
 	}
-	for _, bad := range []string{`{"type":"dict"}`, `{"$ref":"https://example.com/x.json"}`, `{"$schema":"https://example.com/own"}`, `[`, `{"type":5}`} {
+	for _, bad := range []string{`{"type":"dict"}`, `{"$ref":"https://example.com/x.json"}`, `{"$schema":"https://example.com/own"}`, `[`, `{"type":5}`,
+		`{"$ref":"#"}`, `{"allOf":[{"$ref":"#"}]}`, `{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`} {
 		if _, err := s.Validate(jsontext.Value(bad), jsontext.Value(`{}`)); err == nil {
 			t.Errorf("schema %s was judged by", bad)
 		}

@@ -56,7 +56,16 @@ func (s *Schemas) Validate(schema, value jsontext.Value) ([]Violation, error) {
 	if !ok {
 		return nil, err
 	}
+	if endless(bad) {
+		return nil, errors.New("schema refers to itself without end")
+	}
 	return tidy(leaves(bad, nil)), nil
+}
+
+// endless tells a schema whose references turn in a circle over one place of the value: no value keeps it, which is its own fault.
+func endless(e *jsonschema.ValidationError) bool {
+	_, circle := e.ErrorKind.(*kind.RefCycle)
+	return circle || slices.ContainsFunc(e.Causes, endless)
 }
 
 func (s *Schemas) compile(schema jsontext.Value) compiled {
