@@ -123,7 +123,7 @@ func (a *app) printAbsorbed(d absorbed) error {
 	if d.Path != nil {
 		where = *d.Path
 	}
-	_, err := fmt.Fprintf(a.stdout, "%-8s %s  %s\n         %s\n", d.Did, d.ID, d.Title, where)
+	_, err := fmt.Fprintf(a.stdout, "%-8s %s  %s\n         %s\n", d.Did, d.ID, shown(d.Title), shown(where))
 	return err
 }
 

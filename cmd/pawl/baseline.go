@@ -112,7 +112,7 @@ func baselineShow(a *app) *cobra.Command {
 					continue
 				}
 				tokens := row.Metrics[baseline.TotalTokens]
-				t.AppendRow(table.Row{k.Service, k.Agent, k.Route, row.Metrics[baseline.ToolCalls].N, tokens.Median, tokens.MAD, row.Metrics[baseline.ToolCalls].Median})
+				t.AppendRow(table.Row{shown(k.Service), shown(k.Agent), shown(k.Route), row.Metrics[baseline.ToolCalls].N, tokens.Median, tokens.MAD, row.Metrics[baseline.ToolCalls].Median})
 			}
 			if a.json {
 				return nil

@@ -77,11 +77,11 @@ func verdictTable(all []judged) string {
 	rows := 0
 	for _, j := range all {
 		for _, f := range j.report.Findings {
-			t.AppendRow(table.Row{j.trace.ID[:8], j.trajectory.Service, j.report.Verdict, mark(f, j.report), f.Why})
+			t.AppendRow(table.Row{j.trace.ID[:8], shown(j.trajectory.Service), j.report.Verdict, mark(f, j.report), shown(f.Why)})
 			rows++
 		}
 		if len(j.report.Findings) == 0 && j.report.Verdict == classify.Unclassified {
-			t.AppendRow(table.Row{j.trace.ID[:8], j.trajectory.Service, j.report.Verdict, "", "no rule explains it: " + unexplained(j)})
+			t.AppendRow(table.Row{j.trace.ID[:8], shown(j.trajectory.Service), j.report.Verdict, "", "no rule explains it: " + shown(unexplained(j))})
 			rows++
 		}
 	}
@@ -138,7 +138,7 @@ func blindSpots(all []judged) string {
 	b.WriteString("\nBlind spots:\n")
 	for _, k := range keys {
 		slices.Sort(rules[k])
-		fmt.Fprintf(&b, "  %s: no %s in %s of %s\n      %s\n", cmp.Or(k.service, "(no service.name)"), k.missing, plural(count[k], "judgement"), strings.Join(rules[k], ", "), k.remedy)
+		fmt.Fprintf(&b, "  %s: no %s in %s of %s\n      %s\n", cmp.Or(shown(k.service), "(no service.name)"), k.missing, plural(count[k], "judgement"), strings.Join(rules[k], ", "), shown(k.remedy))
 	}
 	return b.String()
 }

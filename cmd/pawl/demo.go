@@ -151,7 +151,7 @@ func (a *app) demoShow(ctx context.Context, s *server, f *fakegithub.Fake) error
 	t.AppendHeader(table.Row{"failure", "seen", "why", "pull request"})
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 70, WidthMaxEnforcer: text.WrapSoft}})
 	for _, d := range found {
-		t.AppendRow(table.Row{d.Label, d.Count, d.Why, d.Pull})
+		t.AppendRow(table.Row{d.Label, d.Count, shown(d.Why), d.Pull})
 	}
 	pulls := f.Pulls(demoOwner, demoRepo)
 	fmt.Fprintf(a.stdout, "\nWhat pawl found\n%s\n", t.Render())

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -79,6 +80,28 @@ func messages(err error) []string {
 		lines[i] = p.Error()
 	}
 	return lines
+}
+
+// maxShown bounds one text of a trace on a terminal, in runes.
+const maxShown = 500
+
+// shown makes a text that came in a trace fit to be printed for a person: on one line, of bounded length, and without the control and
+// direction characters by which it could take over a terminal.
+func shown(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > maxShown {
+		return string(runes[:maxShown]) + "..."
+	}
+	return text
 }
 
 func printError(stderr io.Writer, lines ...string) {

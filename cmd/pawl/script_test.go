@@ -282,3 +282,19 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// TestShown: a text of a trace stays on its line and says nothing to the terminal.
+func TestShown(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain, ünïcode 日本":             "plain, ünïcode 日本",
+		" two\r\n  lines\t":             "two lines",
+		"\x1b[31mred\x07":               "\ufffd[31mred\ufffd",
+		"left\u202eright":               "left\ufffdright",
+		"\xff":                          "\ufffd",
+		strings.Repeat("é", maxShown+1): strings.Repeat("é", maxShown) + "...",
+	} {
+		if got := shown(in); got != want {
+			t.Errorf("shown(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
