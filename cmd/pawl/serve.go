@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"runtime/pprof"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 
 func serveCommand(a *app) *cobra.Command {
 	var names []string
+	var profile string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "receive traces, classify them and propose cases, until stopped",
@@ -20,7 +23,14 @@ func serveCommand(a *app) *cobra.Command {
 		Example: "  pawl serve\n  pawl serve -c pawl.yaml\n  pawl serve --role receive   # needs nats.url: the other roles run elsewhere",
 	}
 	cmd.Flags().StringSliceVar(&names, "role", nil, "play only these `ROLES`: receive, work, absorb (default all)")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.Flags().StringVar(&profile, "cpuprofile", "", "write a CPU profile to this `FILE`")
+	_ = cmd.Flags().MarkHidden("cpuprofile") // it is there
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		stop, err := profileInto(profile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
 		roles, err := rolesOf(names)
 		if err != nil {
 			return err
@@ -39,6 +49,24 @@ func serveCommand(a *app) *cobra.Command {
 		return errors.Join(s.run(cmd.Context()), s.close())
 	}
 	return cmd
+}
+
+// profileInto writes a CPU profile into the file, if one is named, until stop is called.
+func profileInto(file string) (stop func() error, err error) {
+	if file == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, usageError(fmt.Errorf("--cpuprofile: %w", err), "")
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 func rolesOf(names []string) ([]role, error) {
