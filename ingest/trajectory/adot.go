@@ -129,15 +129,23 @@ func adotModel(in, out string, f *Facts) {
 	if in != "" {
 		f.Input = History{Text: in, Parse: parseADOT}
 	}
-	if answer := parseADOT(out); len(answer) > 0 && len(f.Output) == 0 {
+	if answer := ParseMessages(out); len(answer) > 0 && len(f.Output) == 0 {
 		f.Output = withRole(answer, "assistant")
 		f.FinishRaw = cmp.Or(f.FinishRaw, readObject(firstElement(out)).object("content").str("finish_reason"))
 	}
 }
 
-// parseADOT reads messages whose roles may all be "unknown": what follows requested calls are their results, in order.
+// parseADOT reads messages whose roles may all be "unknown": a conversation begins with the user, goes on with the model, and what follows
+// requested calls are their results, in order.
 func parseADOT(text string) []Message {
 	ms := ParseMessages(text)
+	if len(ms) > 0 && ms[0].Role == "" {
+		ms[0].Role = "user"
+		if kindOf(text) == ',' { // the end of a list whose beginning is known
+			ms[0].Role = "assistant"
+		}
+		ms = settleRoles(ms)
+	}
 	var open []Part
 	for i := range ms {
 		m := &ms[i]
