@@ -22,11 +22,9 @@ var foreign = []foreignMarks{
 	{name: "langtrace", scopes: []string{"@langtrase/"}, keys: []string{"langtrace.service.name"}},
 	{name: "voltagent", scopes: []string{"@voltagent/"}, prefix: []string{"voltagent."}},
 	{name: "agentops", keys: []string{"agentops.span.kind"}},
-	{name: "mastra", scopes: []string{"@mastra/"}, prefix: []string{"mastra."}},
 	{name: "sentry", prefix: []string{"sentry.op"}},
 	{name: "crewai-telemetry", scopes: []string{"crewai.telemetry"}},
 	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
-	{name: "aws-sdk-bedrock", spans: []string{"BedrockRuntime."}},
 }
 
 type foreignMarks struct {
@@ -58,8 +56,9 @@ func indexForeign() (index [256][]keyMark) {
 	return index
 }
 
-// foreignDialect names the dialect by whose marks a span speaks, when none of ours reads it; "" when there is no such mark.
-func foreignDialect(s *Span) string {
+// foreignDialect names the dialect by whose marks a span speaks, when none of ours reads it; "" when there is no such mark. byKey is the entry
+// of which its keys are marks.
+func foreignDialect(s *Span, byKey int) string {
 	for i := range foreign {
 		d := &foreign[i]
 		for _, p := range d.scopes {
@@ -73,23 +72,8 @@ func foreignDialect(s *Span) string {
 			}
 		}
 	}
-	return foreignByKey(s.Attrs)
-}
-
-func foreignByKey(a Attrs) string {
-	best := len(foreign)
-	for k := range a {
-		if k == "" {
-			continue
-		}
-		for _, m := range foreignKeys[k[0]] {
-			if m.entry < best && (k == m.key || !m.whole && strings.HasPrefix(k, m.key)) {
-				best = m.entry
-			}
-		}
-	}
-	if best == len(foreign) {
+	if byKey == len(foreign) {
 		return ""
 	}
-	return foreign[best].name
+	return foreign[byKey].name
 }

@@ -43,6 +43,44 @@ func TestCapturesFactsOfFrameworks(t *testing.T) {
 	}
 }
 
+// The calls of a trajectory must be as many as the capture's manifest counts, each with usage, finish reason and schemas where it has them;
+// unseen are those, per SDK, that the data shows nothing of.
+func TestCapturesCallsOfFrameworks(t *testing.T) {
+	unseen := map[string][4]int{
+		"google-adk-js 2.0.0": {0, 2, 2, 2}, // calls that failed, and say so nowhere
+		"mastra 1.71.0":       {0, 0, 0, 5}, // streamed and paused calls have no response body, which alone repeats the tools
+	}
+	table := map[string]*[4]score{}
+	for _, c := range readCaptures(t, "google-adk", "strands", "mastra", "sentry") {
+		row := table[c.label()]
+		if row == nil {
+			row = &[4]score{}
+			table[c.label()] = row
+		}
+		models := 0
+		for _, tr := range c.traces {
+			for _, m := range Build(tr).ModelCalls {
+				models++
+				if m.Error != nil {
+					continue
+				}
+				row[1].add(m.Usage.Input != nil && m.Usage.Output != nil || !strings.HasPrefix(c.usage, "yes"))
+				row[2].add(m.FinishReason != "" || !strings.HasPrefix(c.finish, "yes"))
+				row[3].add(m.Offered.hasSchema() || c.defs == "no" || c.defs == "names" && c.sdk != "mastra")
+			}
+		}
+		row[0].add(models == c.llm)
+	}
+	for label, row := range table {
+		t.Logf("%s: calls %v", label, *row)
+		for i, s := range row {
+			if missing := s.of - s.right; missing > unseen[label][i] {
+				t.Errorf("%s: measure %d: %s, want at most %d missing", label, i, s, unseen[label][i])
+			}
+		}
+	}
+}
+
 // What exports found in public tell, read by the frameworks' dialects.
 func TestPublicFrameworks(t *testing.T) {
 	for _, c := range []struct {
