@@ -88,6 +88,7 @@ func (g *generation) open(lg *slog.Logger) error {
 	o := badger.DefaultOptions(g.dir).
 		WithValueThreshold(valueThreshold).WithMemTableSize(memTable).WithValueLogFileSize(64 << 20).WithVerifyValueChecksum(true).
 		WithNumMemtables(2).WithNumLevelZeroTables(2).WithNumLevelZeroTablesStall(8).WithNumCompactors(2).
+		WithBaseTableSize(1 << 20). // a compaction holds several tables in memory
 		WithCompression(options.None).WithBlockCacheSize(0).WithSyncWrites(false).WithDetectConflicts(false).WithMetricsEnabled(false).
 		WithLogger(badgerLog{lg})
 	db, err := badger.Open(o)

@@ -155,6 +155,12 @@ func (s *Store) page(ctx context.Context, since time.Time, at place) (page []Kep
 
 // list gives a page of the headers of the i-th generation behind a key. last is nil at its end.
 func (s *Store) list(i int, behind []byte, each func(Kept)) (last []byte, err error) {
+	newer := s.newer(i)
+	release, err := s.hold(newer)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	err = s.gens[i].use(s.lg, func(db *badger.DB) error {
 		return db.View(func(txn *badger.Txn) error {
 			it := txn.NewIterator(badger.IteratorOptions{Prefix: headerPrefix})
@@ -169,7 +175,7 @@ func (s *Store) list(i int, behind []byte, each func(Kept)) (last []byte, err er
 					return nil
 				}
 				last = id
-				if err := s.listed(txn, i, traceID(id), each); err != nil {
+				if err := s.listed(txn, newer, traceID(id), each); err != nil {
 					return err
 				}
 			}
@@ -181,25 +187,45 @@ func (s *Store) list(i int, behind []byte, each func(Kept)) (last []byte, err er
 }
 
 // listed gives one trace, unless a newer generation tells more of it or its records were dropped.
-func (s *Store) listed(txn *badger.Txn, i int, t traceID, each func(Kept)) error {
+func (s *Store) listed(txn *badger.Txn, newer []*generation, t traceID, each func(Kept)) error {
 	h, err := s.getHeader(txn, t)
 	if err != nil || h == nil || h.Spans == 0 {
 		return err
 	}
-	reach := s.gens[i].start.Add(s.o.Generation + s.o.MaxAge)
-	for _, g := range s.gens[i+1:] {
-		if g.start.After(reach) && g != s.gens[i+1] {
-			break
-		}
-		newer := false
-		err := g.use(s.lg, func(db *badger.DB) (err error) {
-			newer, err = hasKey(db, headerKey(t))
-			return err
-		})
-		if newer || err != nil {
+	for _, g := range newer {
+		if found, err := hasKey(g.db, headerKey(t)); found || err != nil {
 			return err
 		}
 	}
 	each(Kept{t.String(), h.First, h.Seen, h.Spans, h.Bytes, h.Waiting})
 	return nil
+}
+
+// newer are the generations that may have a later header of a trace in the i-th: the next one, where it went when it was waiting, and those from which a
+// late record could reach it.
+func (s *Store) newer(i int) []*generation {
+	reach := s.gens[i].start.Add(s.o.Generation + s.o.MaxAge)
+	next := i + 1
+	for next < len(s.gens) && (next == i+1 || !s.gens[next].start.After(reach)) {
+		next++
+	}
+	return s.gens[i+1 : next]
+}
+
+// hold keeps generations open until release.
+func (s *Store) hold(gens []*generation) (release func() error, err error) {
+	held := gens[:0:0]
+	release = func() (err error) {
+		for _, g := range held {
+			err = errors.Join(err, g.leave())
+		}
+		return err
+	}
+	for _, g := range gens {
+		if err := g.enter(s.lg); err != nil {
+			return nil, errors.Join(err, release())
+		}
+		held = append(held, g)
+	}
+	return release, nil
 }
