@@ -59,17 +59,21 @@ func (l learnt) encode() ([]byte, error) {
 	return json.Marshal(storedBaseline{l.applied, l.seen, v})
 }
 
-// take learns a run once. It says whether anything changed.
-func (l *learnt) take(v sequenced) bool {
-	if v.seq <= l.applied {
-		return false
+// take learns the runs of messages that it does not have, each trace once. It says whether anything changed.
+func (l *learnt) take(vs []sequenced) bool {
+	before := l.applied
+	for _, v := range vs {
+		key := tail(v.TraceID)
+		if v.seq <= before {
+			continue
+		}
+		l.applied = max(l.applied, v.seq)
+		if !slices.Contains(l.seen, key) {
+			l.seen = last(append(l.seen, key), maxSeen)
+			l.runs.Learn(*v.Run)
+		}
 	}
-	l.applied = v.seq
-	if key := tail(v.TraceID); !slices.Contains(l.seen, key) {
-		l.seen = last(append(l.seen, key), maxSeen)
-		l.runs.Learn(*v.Run)
-	}
-	return true
+	return l.applied > before
 }
 
 // learn adds the runs of passing traces to the baselines of their routes.
@@ -101,11 +105,7 @@ func (a *Absorber) learnRoute(ctx context.Context, key string, vs []sequenced) e
 		if err != nil {
 			return nil, err
 		}
-		changed := false
-		for _, v := range vs {
-			changed = l.take(v) || changed
-		}
-		if !changed {
+		if !l.take(vs) {
 			return nil, nil
 		}
 		return l.encode()

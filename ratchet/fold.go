@@ -1,6 +1,7 @@
 package ratchet
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -126,14 +127,17 @@ func (f *folding) loop(ctx context.Context, messages <-chan received) error {
 	}
 }
 
-// take adds a message's verdict to those that wait, and folds them when they are many.
+// take adds a message's verdicts to those that wait, and folds them when they are many. A message is never folded in part: groups know by its
+// sequence that they have it.
 func (f *folding) take(ctx context.Context, m queue.Message) error {
-	var v Verdict
-	if err := json.Unmarshal(m.Data, &v); err != nil {
-		if err := f.q.Quarantine(ctx, "finding is not a verdict", map[string]string{"error": err.Error()}, m.Data); err != nil {
-			return err
+	for line := range bytes.SplitSeq(m.Data, []byte("\n")) {
+		var v Verdict
+		if err := json.Unmarshal(line, &v); err != nil {
+			if err := f.q.Quarantine(ctx, "finding is not a verdict", map[string]string{"error": err.Error()}, line); err != nil {
+				return err
+			}
+			continue
 		}
-	} else {
 		f.pending = append(f.pending, sequenced{m.Seq, v})
 	}
 	f.last = m.Seq

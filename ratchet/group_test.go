@@ -108,12 +108,12 @@ func TestRunIsLearntOnce(t *testing.T) {
 		return sequenced{seq, Verdict{TraceID: trace, Revision: "r", Run: &run}}
 	}
 	var stored []byte
-	for _, v := range []sequenced{verdict("0001", 1), verdict("0002", 2), verdict("0002", 2), verdict("0001", 3), verdict("0003", 4)} {
+	for _, vs := range [][]sequenced{{verdict("0001", 1)}, {verdict("0002", 2), verdict("0003", 2)}, {verdict("0003", 2)}, {verdict("0001", 3), verdict("0004", 4)}} {
 		l, err := decodeBaseline(stored)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.take(v)
+		l.take(vs)
 		if stored, err = l.encode(); err != nil {
 			t.Fatal(err)
 		}
@@ -122,8 +122,8 @@ func TestRunIsLearntOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := l.runs.Snapshot().Stats(run.Key, baseline.TotalTokens).N; n != 3 {
-		t.Errorf("%v runs, want 3", n)
+	if n := l.runs.Snapshot().Stats(run.Key, baseline.TotalTokens).N; n != 4 {
+		t.Errorf("%v runs, want 4", n)
 	}
 }
 

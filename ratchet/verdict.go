@@ -8,7 +8,7 @@ import (
 	"github.com/pawl-dev/pawl/classify/baseline"
 )
 
-// Verdict is a message of FINDINGS: what one revision of one trace showed. A newer revision of the trace names in Replaces what the older one said.
+// Verdict is a line of a message of FINDINGS: what one revision of one trace showed. A newer revision of the trace names in Replaces what the older one said.
 type Verdict struct {
 	TraceID   string           `json:"trace_id"`
 	Revision  string           `json:"revision"`

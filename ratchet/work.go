@@ -20,13 +20,14 @@ import (
 type Worker struct {
 	lg        *slog.Logger
 	q         *queue.Queue
+	out       *outbox
 	engine    *classify.Engine
 	baselines func() *baseline.Snapshot
 }
 
 // NewWorker makes a worker; baselines gives the snapshot to judge by.
 func NewWorker(lg *slog.Logger, q *queue.Queue, engine *classify.Engine, baselines func() *baseline.Snapshot) *Worker {
-	return &Worker{lg.With("component", "work"), q, engine, baselines}
+	return &Worker{lg.With("component", "work"), q, newOutbox(q.Findings), engine, baselines}
 }
 
 // ErrNotAgent says that a trace holds nothing of an agent: no model call, no tool call, no agent span.
@@ -106,7 +107,7 @@ func (w *Worker) publish(ctx context.Context, v Verdict) error {
 	if err != nil {
 		return fmt.Errorf("verdict on trace %s: %w", v.TraceID, err)
 	}
-	if _, err := w.q.Findings.Append(ctx, v.TraceID+" "+v.Revision, doc); err != nil {
+	if err := w.out.publish(ctx, v.TraceID+" "+v.Revision, doc); err != nil {
 		return fmt.Errorf("verdict on trace %s: %w", v.TraceID, err)
 	}
 	return nil
