@@ -33,6 +33,7 @@ type node struct {
 	shift    time.Duration
 	order    int // from the roots down, earlier children first
 
+	survey  survey
 	dialect *Dialect   // the one that won the span, nil when none did
 	score   int        // how surely it speaks it
 	also    []*Dialect // those that completed what it left open
@@ -69,7 +70,7 @@ func (b *builder) readSpans() {
 		if n.facts.Role == RoleNone && n.score >= strongScore {
 			continue // known, and nothing of interest
 		}
-		if n.foreign = foreignDialect(n.span); n.foreign != "" && !slices.Contains(b.foreign, n.foreign) {
+		if n.foreign = foreignDialect(n.span, n.survey.foreign); n.foreign != "" && !slices.Contains(b.foreign, n.foreign) {
 			b.foreign = append(b.foreign, n.foreign)
 		}
 	}
@@ -85,9 +86,9 @@ const strongScore = 10
 // read lets the dialect that scores highest read the span. A second vocabulary that is as surely there fills in what the first left open.
 func (n *node) read() {
 	var others []*Dialect
-	has := familiesOf(n.span.Attrs)
+	n.survey = surveyOf(n.span.Attrs)
 	for _, d := range dialects {
-		if d.needs != 0 && d.needs&has == 0 {
+		if !d.mayBe(n.span, n.survey.families) {
 			continue
 		}
 		score := d.Score(n.span)

@@ -18,7 +18,7 @@ const minLimit = 64
 func (b *builder) cutValues() {
 	var limits map[string]int
 	for _, n := range b.nodes {
-		if !looksCut(n.span) {
+		if !n.survey.cut && !looksCut(n.span) {
 			continue
 		}
 		service := n.span.Resource.Text("service.name")
@@ -60,27 +60,19 @@ func (f *Facts) eachValue(visit func(*Value)) {
 	}
 }
 
-// looksCut says whether a span has a long text that begins as JSON and does not end so. It runs for every span.
+// looksCut says whether an event of a span has a long text that begins as JSON and does not end so.
 func looksCut(s *Span) bool {
-	if holdsCut(s.Attrs) {
-		return true
-	}
 	for i := range s.Events {
-		if holdsCut(s.Events[i].Attrs) {
-			return true
+		for text := range texts(s.Events[i].Attrs) {
+			if beginsOnly(text) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-func holdsCut(a Attrs) bool {
-	for _, v := range a {
-		if v.Type() == pcommon.ValueTypeStr && beginsOnly(v.Str()) {
-			return true
-		}
-	}
-	return false
-}
+// beginsOnly says that of a long text.
 
 func beginsOnly(text string) bool {
 	if len(text) < minLimit || text[0] != '{' && text[0] != '[' {

@@ -3,7 +3,6 @@ package trajectory
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // Dialect is one vocabulary that spans are written in. Adding a dialect is one file with a Dialect literal, registered by add, and one
@@ -13,9 +12,9 @@ type Dialect struct {
 	Name string
 	// Rank breaks ties between equal scores: the lower wins (the order of the dialect table in the notes).
 	Rank int
-	// Keys are beginnings of attribute keys, one of which every span of the dialect carries: a span without any of them is not scored.
-	// Without Keys every span is.
-	Keys []string
+	// Keys are beginnings of attribute keys, and Scopes of scope names, one of which every span of the dialect has: a span without any of
+	// them is not scored. Without Keys every span is.
+	Keys, Scopes []string
 	// Score says how surely this span speaks the dialect: 0 not at all, 1 to 9 supporting evidence only, 10 and more strong evidence
 	// (10 for each strong mark). It must be cheap: it runs for every span.
 	Score func(*Span) int
@@ -29,46 +28,6 @@ type Dialect struct {
 
 // dialects is the table of all dialects by rank; files add to it while the package initialises.
 var dialects []*Dialect
-
-// family is a beginning of attribute keys that some dialect names in Keys, and its bit.
-type family struct {
-	prefix string
-	bit    uint64
-}
-
-// families holds them by their first byte: the test runs for every key of every span.
-var families [256][]family
-
-func familyOf(prefix string) uint64 {
-	count := 0
-	for _, fs := range families {
-		for _, f := range fs {
-			if f.prefix == prefix {
-				return f.bit
-			}
-			count++
-		}
-	}
-	f := family{prefix, 1 << (count % 64)} // two that share a bit cost a score too many, no more
-	families[prefix[0]] = append(families[prefix[0]], f)
-	return f.bit
-}
-
-// familiesOf are those that any of the keys belongs to.
-func familiesOf(a Attrs) uint64 {
-	var all uint64
-	for k := range a {
-		if k == "" {
-			continue
-		}
-		for _, f := range families[k[0]] {
-			if all&f.bit == 0 && strings.HasPrefix(k, f.prefix) {
-				all |= f.bit
-			}
-		}
-	}
-	return all
-}
 
 func add(d Dialect) *Dialect {
 	for _, k := range d.Keys {

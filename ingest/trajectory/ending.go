@@ -24,15 +24,21 @@ func (b *builder) identity() {
 		if o.UserID == "" {
 			o.UserID = cmp.Or(n.facts.UserID, n.attr(userKeys...))
 		}
-		o.Service = cmp.Or(o.Service, n.span.Resource.Text("service.name"))
-		o.Version = cmp.Or(o.Version, n.span.Resource.Text("service.version"))
+		if o.Service == "" {
+			o.Service = n.span.Resource.Text("service.name")
+		}
+		if o.Version == "" {
+			o.Version = n.span.Resource.Text("service.version")
+		}
 	}
 	for _, n := range b.nodes {
 		if o.Start.IsZero() || n.start.Before(o.Start) {
 			o.Start = n.start
 		}
 		o.End = laterOf(o.End, n.ended())
-		o.SessionID = cmp.Or(o.SessionID, realSession(n.span.Resource.Str("session.id")))
+		if o.SessionID == "" {
+			o.SessionID = realSession(n.span.Resource.Str("session.id"))
+		}
 		o.Feedback = append(o.Feedback, n.facts.Feedback...)
 		o.Feedback = append(o.Feedback, evaluations(n.span)...)
 	}

@@ -33,7 +33,7 @@ func (b *builder) gaps() {
 	lacks := b.lacking()
 	for _, f := range []Fact{FactRoot, FactWhole, FactModelCalls, FactToolCalls, FactToolExecution, FactToolsOffered, FactToolSchemas,
 		FactArguments, FactResults, FactUsage, FactCost, FactFinishReason, FactModelName, FactSession, FactUserMessages, FactReply, FactClock} {
-		if lacks[f] {
+		if slices.Contains(lacks, f) {
 			b.out.Gaps = append(b.out.Gaps, Gap{f, b.remedy(f)})
 		}
 	}
@@ -42,38 +42,44 @@ func (b *builder) gaps() {
 	}
 }
 
-func (b *builder) lacking() map[Fact]bool {
-	o := b.out
-	lacks := map[Fact]bool{
-		FactRoot:       !o.Complete.HasRoot,
-		FactWhole:      !b.whole(),
-		FactModelCalls: len(o.ModelCalls) == 0,
-		FactSession:    o.SessionID == "",
-		FactReply:      o.Reply == nil && !b.stoppedEarly(),
-		FactClock:      o.Complete.SyntheticTime,
+// facts is a small set of facts.
+type facts []Fact
+
+// note adds the fact if it is so.
+func (s *facts) note(so bool, f Fact) {
+	if so && !slices.Contains(*s, f) {
+		*s = append(*s, f)
 	}
-	b.lackingOfModels(lacks)
-	b.lackingOfTools(lacks)
-	lacks[FactUserMessages] = len(o.UserMessages) == 0
-	b.hiddenFacts(lacks)
+}
+
+func (b *builder) lacking() facts {
+	o := b.out
 	if !o.IsAgent() {
 		return nil
 	}
+	lacks := make(facts, 0, 16)
+	lacks.note(!o.Complete.HasRoot, FactRoot)
+	lacks.note(!b.whole(), FactWhole)
+	lacks.note(len(o.ModelCalls) == 0, FactModelCalls)
+	lacks.note(o.SessionID == "", FactSession)
+	lacks.note(o.Reply == nil && !b.stoppedEarly(), FactReply)
+	lacks.note(o.Complete.SyntheticTime, FactClock)
+	lacks.note(len(o.UserMessages) == 0, FactUserMessages)
+	b.lackingOfModels(&lacks)
+	b.lackingOfTools(&lacks)
+	b.hiddenFacts(&lacks)
 	return lacks
 }
 
 // hiddenFacts adds what spans say was withheld. Requested calls that one description of a model call left out are not missing where another
 // description of it, or a later history, has them.
-func (b *builder) hiddenFacts(lacks map[Fact]bool) {
-	told := map[*node]bool{}
-	for i, m := range b.out.ModelCalls {
-		told[b.calls[i].node] = len(m.ToolCalls) > 0
+func (b *builder) hiddenFacts(lacks *facts) {
+	told := func(n *node) bool {
+		return slices.ContainsFunc(b.calls, func(c *call) bool { return c.node == n && len(b.out.ModelCalls[c.index].ToolCalls) > 0 })
 	}
 	for _, n := range b.nodes {
 		for _, f := range n.facts.Hidden {
-			if f != FactToolCalls || !told[n.stands()] {
-				lacks[f] = true
-			}
+			lacks.note(f != FactToolCalls || !told(n.stands()), f)
 		}
 	}
 }
@@ -87,7 +93,7 @@ func (b *builder) stoppedEarly() bool {
 	return n > 0 && (b.out.ModelCalls[n-1].Error != nil || len(b.out.ModelCalls[n-1].ToolCalls) > 0)
 }
 
-func (b *builder) lackingOfModels(lacks map[Fact]bool) {
+func (b *builder) lackingOfModels(lacks *facts) {
 	good := 0
 	var usage, cost, finish, name, calls, offered bool
 	for i := range b.out.ModelCalls {
@@ -105,10 +111,15 @@ func (b *builder) lackingOfModels(lacks map[Fact]bool) {
 		offered = offered || m.Offered != nil
 	}
 	some := good > 0
-	lacks[FactUsage], lacks[FactCost], lacks[FactFinishReason] = some && !usage, some && !cost, some && !finish
-	lacks[FactModelName], lacks[FactToolCalls], lacks[FactToolsOffered] = some && !name, some && !calls, some && !offered
+	lacks.note(some && !usage, FactUsage)
+	lacks.note(some && !cost, FactCost)
+	lacks.note(some && !finish, FactFinishReason)
+	lacks.note(some && !name, FactModelName)
+	lacks.note(some && !calls, FactToolCalls)
+	lacks.note(some && !offered, FactToolsOffered)
 	schemas, names := 0, 0
-	for _, m := range b.out.ModelCalls {
+	for i := range b.out.ModelCalls {
+		m := &b.out.ModelCalls[i]
 		if m.Offered == nil {
 			continue
 		}
@@ -119,12 +130,13 @@ func (b *builder) lackingOfModels(lacks map[Fact]bool) {
 			}
 		}
 	}
-	lacks[FactToolSchemas] = names > 0 && schemas == 0 || lacks[FactToolsOffered]
+	lacks.note(names > 0 && schemas == 0 || some && !offered, FactToolSchemas)
 }
 
-func (b *builder) lackingOfTools(lacks map[Fact]bool) {
+func (b *builder) lackingOfTools(lacks *facts) {
 	executed, args, results, missing, refused := 0, 0, 0, 0, 0
-	for _, t := range b.out.ToolCalls {
+	for i := range b.out.ToolCalls {
+		t := &b.out.ToolCalls[i]
 		if t.Executed {
 			executed++
 		}
@@ -142,10 +154,11 @@ func (b *builder) lackingOfTools(lacks map[Fact]bool) {
 		}
 	}
 	n := len(b.out.ToolCalls)
-	lacks[FactToolExecution] = n > 0 && executed+missing+refused == 0 || n == 0 && b.wantedTools()
-	lacks[FactArguments] = n > 0 && args == 0 || n == 0 && b.wantedTools()
-	lacks[FactResults] = n > 0 && results+missing == 0 || n == 0 && b.wantedTools()
-	lacks[FactToolCalls] = lacks[FactToolCalls] || n == 0 && b.wantedTools()
+	wanted := n == 0 && b.wantedTools()
+	lacks.note(n > 0 && executed+missing+refused == 0 || wanted, FactToolExecution)
+	lacks.note(n > 0 && args == 0 || wanted, FactArguments)
+	lacks.note(n > 0 && results+missing == 0 || wanted, FactResults)
+	lacks.note(wanted, FactToolCalls)
 }
 
 // hidden says whether an emitter withheld a value altogether.

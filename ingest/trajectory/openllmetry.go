@@ -7,7 +7,10 @@ import (
 
 // OpenLLMetry (Traceloop) wrote indexed keys until spring 2026 and the conventions' own message attributes since. Its structure spans
 // (workflow, agent, task, tool) are the same in both. Laminar's SDK builds on it and adds lmnr.* to its spans.
-var _ = add(Dialect{Name: "openllmetry", Rank: 12, Keys: []string{"traceloop.", "gen_ai.", "llm.", "lmnr."}, Score: scoreOpenLLMetry, Read: readOpenLLMetry, Remedies: openLLMetryRemedies})
+var _ = add(Dialect{Name: "openllmetry", Rank: 12,
+	Keys:   []string{"traceloop.", "llm.", "lmnr.", "gen_ai.prompt.", "gen_ai.completion.", "gen_ai.is_streaming"},
+	Scopes: []string{"@traceloop/", "traceloop.tracer"},
+	Score:  scoreOpenLLMetry, Read: readOpenLLMetry, Remedies: openLLMetryRemedies})
 
 var openLLMetryRemedies = map[Fact]string{
 	FactToolCalls:     "set TRACELOOP_TRACE_CONTENT=true; the LangChain instrumentation leaves requested calls out: instrument the provider's client too",

@@ -91,6 +91,9 @@ func (b *builder) judgeAnswer(t *ToolCall, a *asked) {
 	if t.Outcome == OutcomeError || t.Outcome == OutcomeDenied {
 		return
 	}
+	if t.Outcome == OutcomeOK && !r.Failed && r.Value.JSON != nil && bytes.Equal(r.Value.JSON, t.Result.JSON) {
+		return // the execution's own, which was judged
+	}
 	e := resultError(r.Value)
 	if e == nil && r.Failed {
 		text := textOfValue(r.Value)

@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -119,6 +120,9 @@ func (n *node) settleTime() {
 
 // sameClock says whether two spans come from one process, as far as their resources tell.
 func sameClock(a, b *Span) bool {
+	if reflect.ValueOf(a.Resource).Pointer() == reflect.ValueOf(b.Resource).Pointer() {
+		return true // one resource of one request, as mostly
+	}
 	for _, k := range []string{"service.name", "service.instance.id", "host.name", "process.pid"} {
 		if a.Resource.Text(k) != b.Resource.Text(k) {
 			return false

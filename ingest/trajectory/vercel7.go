@@ -5,11 +5,12 @@ import "regexp"
 // AI SDK 7 through @ai-sdk/otel: the conventions' keys under the scope "gen_ai", as invoke_agent > step N > chat and execute_tool. The
 // durations that it puts on spans, which elsewhere are metrics, tell it from others.
 var _ = add(Dialect{
-	Name:  "vercel-v7",
-	Rank:  5,
-	Keys:  []string{"gen_ai."},
-	Score: scoreVercel7,
-	Read:  readVercel7,
+	Name:   "vercel-v7",
+	Rank:   5,
+	Keys:   []string{"gen_ai.client.operation.duration", "gen_ai.execute_tool.duration", "ai.settings."},
+	Scopes: []string{"gen_ai"},
+	Score:  scoreVercel7,
+	Read:   readVercel7,
 	Remedies: map[Fact]string{
 		FactToolCalls:     "pass recordOutputs: true to the OpenTelemetry integration of @ai-sdk/otel",
 		FactToolExecution: "give the tool an execute function: the SDK opens no span for tools that run on the client",
