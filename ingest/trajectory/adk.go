@@ -11,8 +11,9 @@ const adkCapture = "unset ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS, or set it to tru
 // Google's Agent Development Kit writes whole Gemini requests and responses as JSON beside a few gen_ai.* keys. A span that it opens and
 // then leaves without any attribute is one whose work threw: only its name and place in the tree tell what it was.
 var _ = add(Dialect{
-	Name:  "adk",
-	Rank:  7,
+	Name: "adk",
+	Rank: 7,
+	Keys: []string{"gcp.vertex.agent.", "gen_ai."}, Scopes: []string{adkScope},
 	Score: scoreADK,
 	Read:  readADK,
 	Remedies: map[Fact]string{

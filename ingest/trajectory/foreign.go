@@ -22,7 +22,6 @@ var foreign = []foreignMarks{
 	{name: "langtrace", scopes: []string{"@langtrase/"}, keys: []string{"langtrace.service.name"}},
 	{name: "voltagent", scopes: []string{"@voltagent/"}, prefix: []string{"voltagent."}},
 	{name: "agentops", keys: []string{"agentops.span.kind"}},
-	{name: "sentry", prefix: []string{"sentry.op"}},
 	{name: "crewai-telemetry", scopes: []string{"crewai.telemetry"}},
 	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
 }

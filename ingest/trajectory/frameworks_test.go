@@ -20,7 +20,7 @@ func TestCapturesFactsOfFrameworks(t *testing.T) {
 	}
 	table := map[string]*sdkScore{}
 	var labels []string
-	for _, c := range readCaptures(t, "google-adk", "strands") {
+	for _, c := range readCaptures(t, "google-adk", "strands", "sentry") {
 		row := table[c.label()]
 		if row == nil {
 			row = &sdkScore{}

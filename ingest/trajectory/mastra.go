@@ -9,8 +9,9 @@ import (
 // Mastra tells one model call by two spans: the inference has names, counts and the finish reason, the step around it the request and the
 // answer with its calls. Both are read as calls, which the builder folds into one. What lies around a loop of steps only sums them up.
 var _ = add(Dialect{
-	Name:  "mastra",
-	Rank:  31, // younger than the table of dialects; its own keys leave no doubt
+	Name: "mastra",
+	Rank: 31, // younger than the table of dialects; its own keys leave no doubt
+	Keys: []string{"mastra."}, Scopes: []string{"@mastra/"},
 	Score: scoreMastra,
 	Read:  readMastra,
 	Remedies: map[Fact]string{
@@ -104,9 +105,6 @@ func mastraModel(a Attrs, f *Facts) {
 	}
 	if finishOf(f.FinishRaw) == FinishError && f.Error == nil {
 		f.Error = &Error{Type: "model_error"} // the run's own span tells which
-		if textOf(f.Output) == "" {
-			f.Output = nil
-		}
 	}
 	body := readObject(a.jsonText("mastra.metadata.body"))
 	f.ResponseID = cmp.Or(f.ResponseID, body.str("id"))

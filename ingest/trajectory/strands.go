@@ -8,8 +8,9 @@ import (
 // Strands Agents keeps all content in span events, of either form of the conventions, and names itself or the service where the provider
 // belongs; in TypeScript its scope is the service's name too. The spans of its loop repeat what the spans inside them tell.
 var _ = add(Dialect{
-	Name:  "strands",
-	Rank:  8,
+	Name: "strands",
+	Rank: 8,
+	Keys: []string{"gen_ai.", "event_loop.", "agent_loop."}, Scopes: []string{"strands.telemetry"},
 	Score: scoreStrands,
 	Read:  readStrands,
 	Remedies: map[Fact]string{
@@ -79,20 +80,23 @@ func strandsProvider(s *Span) string {
 // strandsExcludes says whether cached tokens are counted beside the input: so do Bedrock and Anthropic, whose numbers Strands passes on, and
 // so says the total where it has them in it.
 func strandsExcludes(a Attrs, f *Facts) bool {
+	model := strings.ToLower(f.ModelRequested)
+	return cacheApart(a, f.Usage) || strings.Contains(model, "claude") || strings.Contains(model, "amazon.nova")
+}
+
+// cacheApart says whether the total tells that cached tokens lie beside the input rather than in it.
+func cacheApart(a Attrs, u Usage) bool {
+	total := a.Int("gen_ai.usage.total_tokens")
+	if total == nil || u.Input == nil || u.Output == nil {
+		return false
+	}
 	var cached int64
-	for _, n := range []*int64{f.Usage.CacheRead, f.Usage.CacheWrite} {
+	for _, n := range []*int64{u.CacheRead, u.CacheWrite} {
 		if n != nil {
 			cached += *n
 		}
 	}
-	if cached == 0 || f.Usage.Input == nil || f.Usage.Output == nil {
-		return false
-	}
-	if total := a.Int("gen_ai.usage.total_tokens"); total != nil && *total == *f.Usage.Input+*f.Usage.Output+cached {
-		return true
-	}
-	model := strings.ToLower(f.ModelRequested)
-	return strings.Contains(model, "claude") || strings.Contains(model, "amazon.nova")
+	return cached > 0 && *total == *u.Input+*u.Output+cached
 }
 
 // hitTokenLimit says whether the model stopped at its limit of tokens, which Strands reports as an exception.
