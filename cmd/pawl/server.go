@@ -151,9 +151,12 @@ func (s *server) assembleOptions(partition int) assemble.Options {
 	return assemble.Options{
 		RootGrace: time.Duration(c.RootGrace), IdleTimeout: time.Duration(c.IdleTimeout), MaxAge: time.Duration(c.MaxAge),
 		MaxBytes: int64(c.MaxBytes), MaxSpans: c.MaxSpans, Retention: time.Duration(c.Retention),
-		Done: s.judge, Quarantine: s.q.Quarantine, Registerer: s.reg, Partition: partition,
+		Parallel: judgedTogether, Done: s.judge, Quarantine: s.q.Quarantine, Registerer: s.reg, Partition: partition,
 	}
 }
+
+// judgedTogether is how many traces are judged at a time: more than there are cores, for their verdicts share one sync of the disk.
+const judgedTogether = 16
 
 // judge takes a whole trace from the assembler to the worker.
 func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revision) ([]byte, error) {
