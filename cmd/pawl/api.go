@@ -66,6 +66,10 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "starting or stopping", http.StatusServiceUnavailable)
 		return
 	}
+	if s.space.scarce(time.Now()) {
+		http.Error(w, "the disk is almost full", http.StatusServiceUnavailable)
+		return
+	}
 	if _, err := s.q.Info(ctx, 0); err != nil {
 		http.Error(w, "the stream does not answer", http.StatusServiceUnavailable)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -51,6 +52,9 @@ func scrubOf(in config.Ingest) wire.Scrub {
 
 // publish stores a batch in the stream, and translates the stream's refusals into the receiver's.
 func (s *server) publish(ctx context.Context, b wire.Batch) error {
+	if s.space.scarce(time.Now()) {
+		return &otlp.FullError{RetryAfter: 30 * time.Second}
+	}
 	signal := queue.Traces
 	if b.Signal == wire.Logs {
 		signal = queue.Logs

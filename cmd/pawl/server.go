@@ -55,6 +55,7 @@ type server struct {
 	reg   *prometheus.Registry
 
 	q        *queue.Queue
+	space    *space
 	receiver *otlp.Receiver
 	maker    *ratchet.Maker
 	bases    *ratchet.Baselines
@@ -116,6 +117,7 @@ func (s *server) openQueue(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.cfg.DataDir, 0o700); err != nil {
 		return usageError(fmt.Errorf("data_dir: %w", err), "a data_dir in pawl.yaml that this user may write to")
 	}
+	s.space = newSpace(s.lg, s.cfg.DataDir, diskReserve)
 	if s.q, err = queue.Open(ctx, s.lg, o); err != nil {
 		return usageError(err, "")
 	}
