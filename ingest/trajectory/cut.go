@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"iter"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -108,7 +109,7 @@ func texts(a Attrs) iter.Seq[string] {
 // limitOf is the length at which a service's texts were cut, 0 when they were not.
 func (b *builder) limitOf(service string, texts func(*Span) iter.Seq[string]) int {
 	longest := minLimit
-	same := map[string]bool{} // the texts of that length
+	var same []string // the texts of that length
 	for _, n := range b.nodes {
 		if n.span.Resource.Text("service.name") != service {
 			continue
@@ -118,16 +119,16 @@ func (b *builder) limitOf(service string, texts func(*Span) iter.Seq[string]) in
 				continue
 			}
 			if length := utf8.RuneCountInString(text); length > longest {
-				longest = length
-				clear(same)
-				same[text] = true
+				longest, same = length, append(same[:0], text)
 			} else if length == longest {
-				same[text] = true
+				same = append(same, text)
 			}
 		}
 	}
+	slices.Sort(same)
+	same = slices.Compact(same)
 	broken := 0
-	for text := range same {
+	for _, text := range same {
 		switch {
 		case jsontext.Value(text).IsValid(readOptions...):
 			return 0

@@ -115,7 +115,7 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 		f.ModelRequested = cmp.Or(f.ModelRequested, a.Str("llm.model_name"))
 	}
 	openInferenceInput(a, f)
-	f.Offered = openInferenceTools(a)
+	openInferenceTools(a, f)
 	hideModelFacts(a, f)
 }
 
@@ -317,33 +317,54 @@ func flatToolUse(b Attrs) Part {
 // argumentsOrNone reads an absent key of a requested call as OpenInference has it: a call without arguments.
 func argumentsOrNone(args string) string { return cmp.Or(args, "{}") }
 
-// openInferenceTools reads the definitions: the flattened ones, else those in the parameters, else those in the request body.
-func openInferenceTools(a Attrs) *ToolSet {
-	var defs []ToolDef
-	items := a.indexed("llm.tools.")
-	for _, it := range items {
-		if s := ParseToolDefs(it.Text("tool.json_schema")); s != nil {
-			defs = append(defs, s.Tools...)
-		} else if name := it.Str("tool.name"); name != "" {
-			defs = append(defs, ToolDef{Name: name, Description: it.Str("tool.description")})
+// openInferenceTools finds the definitions, as one text: the flattened ones, else those in the parameters, else those in the request body.
+func openInferenceTools(a Attrs, f *Facts) {
+	list := []byte("[")
+	for _, it := range a.indexed("llm.tools.") {
+		def := strings.TrimSpace(it.Text("tool.json_schema"))
+		if !wholeObject(def) {
+			name := it.Str("tool.name")
+			if name == "" {
+				continue
+			}
+			def = string(appendString([]byte(`{"name":`), name)) + string(appendString([]byte(`,"description":`), it.Str("tool.description"))) + "}"
 		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(list, def...)
 	}
-	if len(defs) > 0 {
-		return NewToolSet(defs)
+	if len(list) > 1 {
+		f.OfferedText = string(append(list, ']'))
+		return
 	}
 	for _, key := range []string{"llm.invocation_parameters", "input.value"} {
-		if text := a.Text(key); kindOf(text) == '{' {
-			if s := toolsOfBody(text); s != nil {
-				return s
-			}
+		text := a.Text(key)
+		if kindOf(text) != '{' || !strings.Contains(text, `ools"`) && !strings.Contains(text, `unctions"`) && !strings.Contains(text, `onfig"`) {
+			continue
+		}
+		o := readObject(text)
+		if tools := o.get("tools", "functions"); kindOf(tools) == '[' {
+			f.OfferedText = tools
+			return
+		}
+		if f.Offered = toolsOfBody(o); f.Offered != nil {
+			return
 		}
 	}
-	return nil
+}
+
+// wholeObject says whether a text is one JSON object from end to end, as far as brackets tell.
+func wholeObject(text string) bool {
+	if kindOf(text) != '{' {
+		return false
+	}
+	end, ok := valueEnd(text, 0)
+	return ok && end == len(text)
 }
 
 // toolsOfBody reads the definitions of a request body, nil when the body has no place for them.
-func toolsOfBody(text string) *ToolSet {
-	o := readObject(text)
+func toolsOfBody(o object) *ToolSet {
 	if o.get("tools", "functions", "toolConfig", "tool_config", "config") == "" {
 		return nil
 	}

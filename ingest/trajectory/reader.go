@@ -1,5 +1,7 @@
 package trajectory
 
+import "strings"
+
 // Reader builds trajectories one after the other and remembers the tool definitions that it met: the traces of one service repeat them, and
 // they are the dearest text to read. The zero Reader is ready for use. It is not safe for concurrent use: let every worker have its own. The
 // trajectories that it gives share tool sets, which nobody may change.
@@ -40,6 +42,7 @@ func (r *Reader) toolSet(text string) *ToolSet {
 	if s, ok := r.tools[text]; ok {
 		return s
 	}
+	text = strings.Clone(text) // it may be part of a far longer one
 	s := ParseToolDefs(text)
 	if r.held += len(text); r.held > maxHeld || r.tools == nil {
 		r.tools, r.held = map[string]*ToolSet{}, len(text)
