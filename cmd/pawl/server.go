@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -160,9 +161,16 @@ func (s *server) assembleOptions(partition int) assemble.Options {
 // judgedTogether is how many traces are judged at a time: more than there are cores, for their verdicts share one sync of the disk.
 const judgedTogether = 16
 
-// judge takes a whole trace from the assembler to the worker.
-func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revision) ([]byte, error) {
-	note, err := s.worker.Judge(ctx, t, r.Digest, r.Previous, r.LastSeen)
+// judge takes a whole trace from the assembler to the worker. A trace that breaks a dialect is a bug of pawl and comes again later, with the
+// others going on: it must not end the process, at every start anew.
+func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revision) (note []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.lg.Error("a trace broke pawl: report this with the trace", "trace", t.ID, "panic", p, "stack", string(debug.Stack()))
+			note, err = nil, fmt.Errorf("trace %s broke pawl: %v", t.ID, p)
+		}
+	}()
+	note, err = s.worker.Judge(ctx, t, r.Digest, r.Previous, r.LastSeen)
 	if errors.Is(err, ratchet.ErrNotAgent) {
 		return nil, assemble.ErrNotAgent
 	}

@@ -4,12 +4,19 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/pawl-dev/pawl/ingest/assemble"
 	"github.com/pawl-dev/pawl/ingest/otlp"
 	"github.com/pawl-dev/pawl/ingest/otlp/wire"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/test/sample"
 )
 
 // TestAlmostFullDiskRefuses: below the reserve nothing is taken and the sender is told to come back; an answer holds for a second.
@@ -33,5 +40,17 @@ func TestAlmostFullDiskRefuses(t *testing.T) {
 	}
 	if newSpace(lg, filepath.Join(t.TempDir(), "absent"), math.MaxUint64).scarce(now) {
 		t.Error("a disk that does not say is taken to be full")
+	}
+}
+
+// TestATraceThatBreaksPawlIsAnError: a panic below judge becomes an error that names the trace. A server without a worker stands in for the bug.
+func TestATraceThatBreaksPawlIsAnError(t *testing.T) {
+	s := &server{lg: slog.New(slog.DiscardHandler)}
+	rng := rand.New(rand.NewPCG(1, 2))
+	td := sample.Trace(sample.Dialects[0], sample.Named("loop").Make(rng), time.Now(), rng)
+	trace := trajectory.FromOTLP([]ptrace.Traces{td}, nil)[0]
+	note, err := s.judge(t.Context(), trace, assemble.Revision{})
+	if note != nil || err == nil || !strings.Contains(err.Error(), trace.ID+" broke pawl") {
+		t.Errorf("note %q, error %v", note, err)
 	}
 }
