@@ -35,14 +35,14 @@ func (s *Store) apply(ctx context.Context, m queue.Message) error {
 	if err := s.roll(clock.stored); err != nil {
 		return err
 	}
-	a := applying{Store: s, seq: m.Seq, at: clock.stored, now: clock.now(), again: m.Seq <= s.again, batch: batch{g: s.newest()}}
+	a := applying{Store: s, seq: m.Seq, at: clock.stored, now: clock.now(), again: m.Seq <= s.again, seen: map[string]bool{}, batch: batch{g: s.newest()}}
 	defer a.discard()
 	for _, v := range arrivals {
 		if err := a.arrive(v); err != nil {
 			return fmt.Errorf("trace %s: %w", v.trace, err)
 		}
 	}
-	next := cursor{m.Seq, digestOf(m.Data).String(), clock.stored, clock.heard}
+	next := cursor{m.Seq, identify(m), clock.stored, clock.heard}
 	if err := errors.Join(next.put(&a.batch), a.commit()); err != nil {
 		return err
 	}
@@ -120,7 +120,8 @@ type applying struct {
 	seq   uint64
 	at    time.Time
 	now   instant
-	again bool // a power cut may have damaged what is there
+	again bool            // a power cut may have damaged what is there
+	seen  map[string]bool // keys put for new traces
 }
 
 // arrive puts a trace's records and its header. What a transaction cannot hold goes into the next one, with the header as it is by then.
@@ -210,7 +211,11 @@ const maxContexts = 4096
 
 // known says whether the record is there already. Of a log record the earliest position that it had in a request is kept.
 func (a *applying) known(h *header, key []byte, r record) (bool, error) {
-	if h.First.IsZero() {
+	if h.First.IsZero() { // a new trace: only this message can hold a copy
+		if !a.seen[string(key)] {
+			a.seen[string(key)] = true
+			return false, nil
+		}
 		return a.knownIn(a.open(), key, r)
 	}
 	for _, g := range a.since(h.First) {

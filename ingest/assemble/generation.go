@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	valueThreshold = 1 << 10
+	valueThreshold = 1 << 8  // most spans go to the value log: the trees are rewritten often and hold little more than keys
 	memTable       = 4 << 20 // a transaction may hold 3/20 of it
 )
 

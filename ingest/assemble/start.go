@@ -26,7 +26,7 @@ func (s *Store) start(ctx context.Context, q *queue.Queue) (from uint64, err err
 		return s.rewind(info)
 	case err != nil:
 		return 0, fmt.Errorf("the last message applied, %d: %w", c.Seq, err)
-	case digestOf(m.Data).String() != c.Digest:
+	case identify(m) != c.Digest:
 		s.lg.Warn("the last message applied is another one now: all that is in the stream is applied again", "message", c.Seq)
 		return s.rewind(info)
 	case s.synced < c.Seq:
