@@ -4,7 +4,6 @@ import "strings"
 
 // foreign are the dialects that are known and not read yet, each by its strong marks: spans of theirs are never passed over in silence.
 var foreign = []foreignMarks{
-	{name: "pydantic-ai", scopes: []string{"pydantic-ai"}, keys: []string{"pydantic_ai.all_messages", "all_messages_events", "model_request_parameters"}},
 	{name: "livekit", scopes: []string{"livekit-agents"}, prefix: []string{"lk."}},
 	{name: "litellm", scopes: []string{"litellm"}, prefix: []string{"litellm.", "gen_ai.cost."}},
 	{name: "agent-framework", scopes: []string{"agent_framework", "Microsoft.Agents.AI", "Experimental.Microsoft.Agents.AI"}, keys: []string{"executor.id"}},
@@ -14,13 +13,11 @@ var foreign = []foreignMarks{
 	{name: "haystack", prefix: []string{"haystack."}, spans: []string{"haystack."}},
 	{name: "gemini-cli", scopes: []string{"gemini-cli"}},
 	{name: "codex", scopes: []string{"codex_cli_rs"}, prefix: []string{"codex."}},
-	{name: "claude-code", spans: []string{"claude_code."}},
 	{name: "mlflow", prefix: []string{"mlflow."}},
 	{name: "koog", scopes: []string{"ai.koog"}, prefix: []string{"koog."}},
 	{name: "braintrust", prefix: []string{"braintrust."}},
 	{name: "laminar", prefix: []string{"lmnr.span."}},
 	{name: "langtrace", scopes: []string{"@langtrase/"}, keys: []string{"langtrace.service.name"}},
-	{name: "voltagent", scopes: []string{"@voltagent/"}, prefix: []string{"voltagent."}},
 	{name: "agentops", keys: []string{"agentops.span.kind"}},
 	{name: "crewai-telemetry", scopes: []string{"crewai.telemetry"}},
 	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
