@@ -11,8 +11,6 @@ var foreign = []foreignMarks{
 	{name: "autogen", scopes: []string{"autogen"}},
 	{name: "spring-ai", prefix: []string{"spring.ai."}},
 	{name: "haystack", prefix: []string{"haystack."}, spans: []string{"haystack."}},
-	{name: "gemini-cli", scopes: []string{"gemini-cli"}},
-	{name: "codex", scopes: []string{"codex_cli_rs"}, prefix: []string{"codex."}},
 	{name: "mlflow", prefix: []string{"mlflow."}},
 	{name: "koog", scopes: []string{"ai.koog"}, prefix: []string{"koog."}},
 	{name: "braintrust", prefix: []string{"braintrust."}},
