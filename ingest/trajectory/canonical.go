@@ -35,7 +35,7 @@ func canonicalSlow(text string) jsontext.Value {
 	return v
 }
 
-// canonicaliser writes the canonical form in one pass. It gives up, and says false, on all that needs more thought: escapes, fractions,
+// canonicaliser writes the canonical form in one pass. It gives up, and says false, on all that needs more thought: code point escapes, fractions,
 // names that repeat or are not ASCII, invalid text.
 type canonicaliser struct {
 	src string
@@ -106,35 +106,46 @@ func (c *canonicaliser) integer() bool {
 	return true
 }
 
-// text copies a string that needs no escape.
+// text copies a string whose escapes, if any, are the short ones.
 func (c *canonicaliser) text() bool {
-	start := c.pos
-	n := strings.IndexByte(c.src[start+1:], '"')
-	if n < 0 {
+	end, ok := stringEnd(c.src, c.pos)
+	if !ok {
 		return false
 	}
-	c.pos = start + n + 2
-	c.out = append(c.out, c.src[start:c.pos]...)
-	ascii, plain := unescaped(c.src[start+1 : c.pos-1])
-	return plain && (ascii || utf8.ValidString(c.src[start:c.pos]))
+	raw := c.src[c.pos:end]
+	c.out, c.pos = append(c.out, raw...), end
+	ascii, plain := printable(raw)
+	if !plain || !ascii && !utf8.ValidString(raw) {
+		return false
+	}
+	for i := strings.IndexByte(raw, '\\'); i >= 0; {
+		if strings.IndexByte(`"\bfnrt`, raw[i+1]) < 0 {
+			return false
+		}
+		next := strings.IndexByte(raw[i+2:], '\\')
+		if next < 0 {
+			break
+		}
+		i += 2 + next
+	}
+	return true
 }
 
-// unescaped says whether a text is ASCII, and whether it is free of escapes and control characters. It looks at eight bytes at a time: most
-// of what is canonicalised is prose in strings.
-func unescaped(s string) (ascii, plain bool) {
+// printable says whether a text is ASCII, and whether it is free of control characters. It looks at eight bytes at a time: most of what is
+// canonicalised is prose in strings.
+func printable(s string) (ascii, plain bool) {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	var seen, bad uint64
 	for ; len(s) >= 8; s = s[8:] {
 		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		y := x ^ ones*'\\'
 		seen |= x
-		bad |= (x-ones*' ')&^x | (y-ones)&^y // the high bit of a byte: one below the blank, one that is the backslash
+		bad |= (x - ones*' ') &^ x // the high bit of a byte below the blank
 	}
 	if bad&high != 0 {
-		return false, false // or a byte beside one: the slow way tells
+		return false, false
 	}
 	for i := range len(s) {
-		if s[i] == '\\' || s[i] < ' ' {
+		if s[i] < ' ' {
 			return false, false
 		}
 		seen |= uint64(s[i])
@@ -181,7 +192,7 @@ func (c *canonicaliser) object(depth int) bool {
 			return false
 		}
 		p.name = len(c.out)
-		if !isASCII(c.out[p.from:p.name]) {
+		if name := c.out[p.from:p.name]; !isASCII(name) || bytes.IndexByte(name, '\\') >= 0 {
 			return false // their order is that of UTF-16, which is left to the slow way
 		}
 		if c.next() != ':' {

@@ -68,7 +68,8 @@ func TestValueOf(t *testing.T) {
 }
 
 func FuzzParseValue(f *testing.F) {
-	for _, s := range []string{`{"b":1,"a":{"d":[],"c":[1,-2,true]}, "ab" : "x"}`, `{"a":1,"a":2}`, `[-0, 01, 1.50]`, `{"é":1,"a":2}`, `{"a!":1,"a":2}`, `{"a ":1,"a":2,"a#":3}`, `{"a":1}`, `"{\"a\":1}"`, `{'a': (1, None)}`, `{"args":[],"kwargs":{"a":1}}`, `{"input_str":"x","inputs":{}}`, `[1,`, "{\xff", `{'a': f(x)}`} {
+	for _, s := range []string{`{"b":1,"a":{"d":[],"c":[1,-2,true]}, "ab" : "x"}`, `{"a":1,"a":2}`, `[-0, 01, 1.50]`, `{"é":1,"a":2}`, `{"a!":1,"a":2}`, `{"a ":1,"a":2,"a#":3}`, `{"a":1}`, `"{\"a\":1}"`, `{'a': (1, None)}`, `{"args":[],"kwargs":{"a":1}}`, `{"input_str":"x","inputs":{}}`, `[1,`, "{\xff", `{'a': f(x)}`,
+		`"a\n\"b\\c"`, `{"a\"":1,"b":"x\u0041\/"}`, `["\b\f\r\t","é\n","\\\\"]`, `{"b":"\\","a":"\\\""}`, `{"a":"x\q"}`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -11,7 +11,7 @@ type Reader struct {
 }
 
 // maxHeld bounds the texts that a Reader remembers, in bytes. One that would get beyond forgets all and begins anew.
-const maxHeld = 1 << 20
+const maxHeld = 4 << 20
 
 // Build turns a trace into its normal form. It never fails: what cannot be read is a Gap. The order of the trace's spans does not matter.
 func (r *Reader) Build(tr Trace) *Trajectory {

@@ -37,8 +37,10 @@ func ToolDefsOf(v pcommon.Value) *ToolSet { return ParseToolDefs(structured(v)) 
 // NewToolSet makes a set. Of two definitions of one name the first wins; the digest does not depend on the order of the tools.
 func NewToolSet(defs []ToolDef) *ToolSet {
 	s := &ToolSet{Tools: make([]ToolDef, 0, len(defs))}
+	seen := make(map[string]bool, len(defs))
 	for _, d := range defs {
-		if _, twice := s.Tool(d.Name); d.Name != "" && !twice {
+		if d.Name != "" && !seen[d.Name] {
+			seen[d.Name] = true
 			s.Tools = append(s.Tools, d)
 		}
 	}
