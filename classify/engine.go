@@ -117,7 +117,7 @@ func (e *Engine) Classify(t *trajectory.Trajectory, s *baseline.Snapshot) Report
 		e.limit(&r.Findings[i])
 	}
 	slices.SortStableFunc(r.Findings, compareFindings)
-	r.Verdict = verdict(t, r.Findings)
+	r.Verdict = e.verdict(t, r)
 	r.Primary = primary(r.Findings)
 	return r
 }

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,14 +9,14 @@ import (
 )
 
 // verdict judges the trace: failing with a finding that matters; else unclassified when something went wrong that no rule explains; else
-// incomplete when the trace has no root or was cut; else passing.
-func verdict(t *trajectory.Trajectory, fs []Finding) Verdict {
+// incomplete when the trace has no root, was cut, or no rule at all could judge it; else passing. What nobody could see has not passed.
+func (e *Engine) verdict(t *trajectory.Trajectory, r Report) Verdict {
 	switch {
-	case slices.ContainsFunc(fs, matters):
+	case slices.ContainsFunc(r.Findings, matters):
 		return Failing
 	case t.RootError != nil, slices.ContainsFunc(t.Feedback, bad), silent(t):
 		return Unclassified
-	case !whole(t):
+	case !whole(t), len(r.Inapplicable) == len(e.rules):
 		return Incomplete
 	default:
 		return Passing
@@ -75,4 +76,15 @@ func primary(fs []Finding) *Label {
 		}
 	}
 	return nil
+}
+
+// Unexplained says in one sentence what an unclassified trace tells of itself.
+func Unexplained(t *trajectory.Trajectory) string {
+	if e := t.RootError; e != nil {
+		return strings.Join(strings.Fields(cmp.Or(e.Message, e.Type, "the run ended in an error")), " ")
+	}
+	if slices.ContainsFunc(t.Feedback, bad) {
+		return "its feedback is bad"
+	}
+	return "the run gave no reply"
 }

@@ -80,7 +80,10 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 		}
 		a.touch(fp)
 	}
-	return a.learn(ctx, vs)
+	if err := a.learn(ctx, vs); err != nil {
+		return err
+	}
+	return a.countServices(ctx, vs)
 }
 
 func applyAll(g *Group, steps []func(*Group) bool, last uint64) bool {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/queue"
@@ -268,5 +269,32 @@ func TestLongBodiesFitTheirValue(t *testing.T) {
 	pulls := f.Pulls("acme", "parcels")
 	if len(pulls) != 1 || len(pulls[0].Body) < 40_000 {
 		t.Fatalf("%d pull requests, body of %d bytes", len(pulls), len(pulls[0].Body))
+	}
+}
+
+func TestServicesAreCountedOncePerMessage(t *testing.T) {
+	q, f := testQueue(t), testFake(t)
+	a := testAbsorber(t, q, f)
+	failures(t, q, 1, 2)
+	w := NewWorker(quiet, q, a.maker.Engine, func() *baseline.Snapshot { return nil })
+	healthy, _ := sampled(sample.Dialects[0], sample.Named("healthy"), 7)
+	if _, err := w.Judge(t.Context(), healthy, "rev", nil, time.Unix(9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second absorber reads nothing new
+		if err := testAbsorber(t, q, f).CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := a.Services(t.Context())
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%d services, %v", len(got), err)
+	}
+	s := got[0]
+	if s.Name != "parcel-desk" || s.Traces() != 7 || s.Verdicts[classify.Failing] != 6 || s.Verdicts[classify.Passing] != 1 {
+		t.Errorf("%+v, want 6 failing and 1 passing of parcel-desk", s)
+	}
+	if len(s.Blind) == 0 || s.Blind[0].Missing != trajectory.FactBaseline {
+		t.Errorf("blind spots %+v, want the missing baseline", s.Blind)
 	}
 }

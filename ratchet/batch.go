@@ -104,7 +104,7 @@ func (b *Batch) title() string {
 }
 
 func (b *Batch) lead() string {
-	return fmt.Sprintf("%s failed in production with **%s**. This adds what happened to the regression set, so that it does not come back unseen.\n\n"+
+	return fmt.Sprintf("%s failed with **%s**. This adds what happened to the regression set, so that it does not come back unseen.\n\n"+
 		"Each case enters as `pending`: it is reported and blocks nothing until the failure is fixed and the case is enforced. Each was shown to be red on its own redacted recording.",
 		ghpr.Inline(b.Service, 80), b.Label)
 }

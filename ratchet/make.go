@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -314,7 +315,8 @@ func budget(t *trajectory.Trajectory, base *baseline.Snapshot) (*regcase.Budget,
 	if stats.N == 0 {
 		return nil, &Refused{"no healthy run of the route is known, so there is no number to hold the agent to"}
 	}
-	tokens := int64(stats.Median)
+	// The upper end of healthy runs, not their middle: a route answers short questions and long ones, and a healthy answer to this one must pass.
+	tokens := int64(math.Ceil(stats.P95))
 	if got := run.Values[baseline.TotalTokens]; got <= float64(tokens)*(1+tolerance) {
 		return nil, &Refused{"the recorded run is inside the budget that healthy runs give: a case made of it could not fail"}
 	}

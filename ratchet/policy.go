@@ -43,7 +43,7 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 	}
 	sightings := min(g.Count, len(g.Sessions))
 	if sightings < p.MinCount {
-		return false, fmt.Sprintf("seen in %d of %d sessions", sightings, p.MinCount)
+		return false, fmt.Sprintf("seen in %d of the %d sessions that absorb.min_count asks for", sightings, p.MinCount)
 	}
 	if len(p.Labels) > 0 {
 		return true, fmt.Sprintf("seen in %d sessions", sightings)

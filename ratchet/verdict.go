@@ -20,6 +20,9 @@ type Verdict struct {
 	Object    string           `json:"object"` // sha256 of the trace's bytes in the object store, "" when no group wanted them
 	Seen      time.Time        `json:"seen"`   // when pawl received the trace's last span
 	Run       *baseline.Run    `json:"run"`    // of a passing trace: what the baselines learn
+
+	Inapplicable []classify.Inapplicable `json:"inapplicable"`
+	Unexplained  string                  `json:"unexplained"` // of an unclassified trace: what it says of itself
 }
 
 // Previous is what an earlier revision of the same trace said; the assembler keeps it beside the trace.

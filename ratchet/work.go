@@ -53,6 +53,10 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		v.Findings = append(v.Findings, NewFound(f))
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
 	}
+	v.Inapplicable = report.Inapplicable
+	if report.Verdict == classify.Unclassified {
+		v.Unexplained = classify.Unexplained(tr)
+	}
 	if report.Verdict == classify.Passing {
 		run := baseline.Measure(tr)
 		v.Run = &run

@@ -29,6 +29,7 @@ type group struct {
 	Why       string             `json:"why"`
 	Traces    []string           `json:"traces"`
 	Batch     string             `json:"batch"`
+	URL       string             `json:"pull_request"` // "" when there is none
 	Decisions []ratchet.Decision `json:"decisions"`
 }
 
@@ -61,6 +62,9 @@ func (h *handler) show(g *ratchet.Group, batches map[string]*ratchet.Batch) grou
 	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: h.src.Status(g, batches), Count: g.Count,
 		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
 		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...)}
+	if b := batches[g.Batch]; b != nil {
+		_, out.URL, _ = b.Status()
+	}
 	for _, s := range g.Specimens {
 		out.Traces = append(out.Traces, s.TraceID)
 	}
@@ -97,12 +101,13 @@ type batch struct {
 	State   string           `json:"state"` // collecting | preview | sending | open | closed | merged | absorbed | parked
 	URL     string           `json:"url"`
 	Note    string           `json:"note"`
+	Frozen  bool             `json:"frozen"` // its pull request is fixed: /v1/batches/{number}/plan shows it
 	Members []ratchet.Member `json:"members"`
 }
 
 func showBatch(b *ratchet.Batch) batch {
 	state, url, note := b.Status()
-	return batch{"batch", b.Key(), b.Repo, b.Base, b.Label, b.Service, state, url, note, append([]ratchet.Member{}, b.Members...)}
+	return batch{"batch", b.Key(), b.Repo, b.Base, b.Label, b.Service, state, url, note, !b.Collecting(), append([]ratchet.Member{}, b.Members...)}
 }
 
 func (h *handler) batches(w http.ResponseWriter, r *http.Request) {
@@ -130,6 +135,12 @@ func (h *handler) planOf(r *http.Request) (ghpr.Plan, error) {
 		return ghpr.Plan{}, ErrNotFound
 	}
 	return h.src.Plan(r.Context(), bs[n])
+}
+
+// services answers with what was seen of each service.
+func (h *handler) services(w http.ResponseWriter, r *http.Request) {
+	ss, err := h.src.Services(r.Context())
+	h.answer(w, append([]ratchet.Service{}, ss...), err)
 }
 
 // traceAnswer is a trace with what the rules say of it.

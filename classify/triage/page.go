@@ -1,24 +1,40 @@
 package triage
 
 import (
-	_ "embed"
+	"embed"
 	"html/template"
 	"net/http"
 	"time"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet"
 )
 
-//go:embed page.html
-var pageText string
+//go:embed *.html
+var pageFiles embed.FS
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
-}).Parse(pageText))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	"body":  bodyOf,
+	"count": func(s ratchet.Service, v string) int { return s.Verdicts[classify.Verdict(v)] },
+}).ParseFS(pageFiles, "*.html"))
+
+// bodyOf is a pull request's body without pawl's marker.
+func bodyOf(text string) string {
+	if _, body, ok := ghpr.ParseMarker(text); ok {
+		return body
+	}
+	return text
+}
 
 type pageData struct {
-	Groups  []group
-	Batches []batch
-	Sums    []sum
-	Now     time.Time
+	Groups   []group
+	Batches  []batch
+	Services []ratchet.Service
+	Sums     []sum
+	Now      time.Time
 }
 
 // sum is a bar of the picture: how many failures of a label were seen.
@@ -35,14 +51,80 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 		h.answer(w, nil, err)
 		return
 	}
-	d := pageData{Groups: gs, Now: time.Now(), Sums: sums(gs)}
+	services, err := h.src.Services(r.Context())
+	if err != nil {
+		h.answer(w, nil, err)
+		return
+	}
+	d := pageData{Groups: gs, Services: services, Now: time.Now(), Sums: sums(gs)}
 	for i := range bs {
 		d.Batches = append(d.Batches, showBatch(&bs[i]))
 	}
+	h.render(w, "page.html", d)
+}
+
+// batchPage answers GET /batches/{number}: what the batch writes, as a person reads it.
+func (h *handler) batchPage(w http.ResponseWriter, r *http.Request) {
+	p, err := h.planOf(r)
+	if err != nil {
+		h.answer(w, nil, err)
+		return
+	}
+	h.render(w, "batch.html", p)
+}
+
+// tracePage answers GET /traces/{id}: the trace step by step, with what the rules say of it.
+func (h *handler) tracePage(w http.ResponseWriter, r *http.Request) {
+	t, err := h.src.Trace(r.Context(), r.PathValue("id"))
+	if err != nil {
+		h.answer(w, nil, err)
+		return
+	}
+	tr := trajectory.Build(t)
+	h.render(w, "trace.html", struct {
+		Trajectory *trajectory.Trajectory
+		Report     classify.Report
+		Steps      []shownStep
+	}{tr, h.src.Judge(tr), steps(tr)})
+}
+
+// shownStep is a step in words.
+type shownStep struct {
+	Kind, Span, What, Result string
+	Failed                   bool
+}
+
+func steps(t *trajectory.Trajectory) []shownStep {
+	out := make([]shownStep, 0, len(t.Steps))
+	for _, s := range t.Steps {
+		d := shownStep{Kind: string(s.Kind), Span: s.SpanID, What: s.Text}
+		switch s.Kind {
+		case trajectory.StepModel:
+			m := t.ModelCalls[s.Index]
+			d.What, d.Failed = m.ModelRequested+" "+m.Text, m.Error != nil
+			if m.Error != nil {
+				d.Result = m.Error.Message
+			}
+		case trajectory.StepTool:
+			c := t.ToolCalls[s.Index]
+			d.What, d.Result = c.Name+" "+c.Arguments.Raw, c.Result.Raw
+			d.Failed = c.Outcome != trajectory.OutcomeOK && c.Outcome != trajectory.OutcomeUnknown
+			if c.Error != nil {
+				d.Result = c.Error.Message
+			}
+		case trajectory.StepHandoff:
+			d.What = t.Handoffs[s.Index].From + " to " + t.Handoffs[s.Index].To
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func (h *handler) render(w http.ResponseWriter, name string, data any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'")
-	if err := pageTemplate.Execute(w, d); err != nil {
-		h.lg.Debug("page", "err", err) // the reader left
+	if err := pages.ExecuteTemplate(w, name, data); err != nil {
+		h.lg.Debug("page", "name", name, "err", err) // the reader left
 	}
 }
 

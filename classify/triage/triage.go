@@ -22,12 +22,13 @@ import (
 
 // Source is where the pages get what they show. ErrNotFound says that there is no such thing.
 type Source struct {
-	Groups  func(context.Context) ([]ratchet.Group, error)
-	Batches func(context.Context) ([]ratchet.Batch, error)
-	Plan    func(context.Context, ratchet.Batch) (ghpr.Plan, error) // what a batch would write
-	Trace   func(context.Context, string) (trajectory.Trace, error)
-	Judge   func(*trajectory.Trajectory) classify.Report
-	Status  func(*ratchet.Group, map[string]*ratchet.Batch) string // why a group is where it is, in words
+	Groups   func(context.Context) ([]ratchet.Group, error)
+	Services func(context.Context) ([]ratchet.Service, error)
+	Batches  func(context.Context) ([]ratchet.Batch, error)
+	Plan     func(context.Context, ratchet.Batch) (ghpr.Plan, error) // what a batch would write
+	Trace    func(context.Context, string) (trajectory.Trace, error)
+	Judge    func(*trajectory.Trajectory) classify.Report
+	Status   func(*ratchet.Group, map[string]*ratchet.Batch) string // why a group is where it is, in words
 }
 
 // ErrNotFound says that what was asked for is not there.
@@ -49,7 +50,10 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/groups/{id}", h.group)
 	mux.HandleFunc("GET /v1/batches", h.batches)
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
+	mux.HandleFunc("GET /v1/services", h.services)
 	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
+	mux.HandleFunc("GET /batches/{number}", h.batchPage)
+	mux.HandleFunc("GET /traces/{id}", h.tracePage)
 	mux.HandleFunc("GET /{$}", h.page)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, http.StatusNotFound, "nothing is here: see /, /v1/groups, /v1/groups/{id}, /v1/batches and /v1/traces/{id}")

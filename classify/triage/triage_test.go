@@ -27,7 +27,11 @@ func testSource() Source {
 	g := ratchet.Group{Fingerprint: fp, Severity: classify.Blocking, Title: "get_order called 6 times", Why: hostile, Count: 3, Batch: b.Key(),
 		FirstSeen: time.Unix(1, 0), LastSeen: time.Unix(2, 0), Specimens: []ratchet.Specimen{{TraceID: strings.Repeat("ab", 16)}}}
 	return Source{
-		Groups:  func(context.Context) ([]ratchet.Group, error) { return []ratchet.Group{g, {Fingerprint: fp}}, nil }, // the second was retracted
+		Groups: func(context.Context) ([]ratchet.Group, error) { return []ratchet.Group{g, {Fingerprint: fp}}, nil }, // the second was retracted
+		Services: func(context.Context) ([]ratchet.Service, error) {
+			return []ratchet.Service{{Name: "shop", Verdicts: map[classify.Verdict]int{classify.Passing: 3}, Unexplained: []ratchet.Unexplained{{TraceID: strings.Repeat("ab", 16), What: hostile}},
+				Blind: []ratchet.Blind{{Missing: trajectory.FactUsage, Remedy: hostile, Rules: []string{"cost_spike@1"}, Count: 3}}}}, nil
+		},
 		Batches: func(context.Context) ([]ratchet.Batch, error) { return []ratchet.Batch{b}, nil },
 		Plan:    func(_ context.Context, b ratchet.Batch) (ghpr.Plan, error) { return ghpr.Plan{Repo: b.Repo}, nil },
 		Trace: func(_ context.Context, id string) (trajectory.Trace, error) {
@@ -102,9 +106,11 @@ func TestWhatIsNotThere(t *testing.T) {
 }
 
 func TestPageEscapesWordsOfTraces(t *testing.T) {
-	code, body := get(t, testSource(), Options{}, "/")
-	if code != http.StatusOK || strings.Contains(body, hostile) || !strings.Contains(body, "&lt;script&gt;") {
-		t.Errorf("%d: words of a trace are not escaped:\n%s", code, body)
+	for _, path := range []string{"/", "/batches/0", "/traces/" + strings.Repeat("ab", 16)} {
+		code, body := get(t, testSource(), Options{}, path)
+		if code != http.StatusOK || strings.Contains(body, hostile) || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
+			t.Errorf("%s: %d: words of a trace are not escaped, or the page ends early:\n%s", path, code, body)
+		}
 	}
 }
 

@@ -79,8 +79,9 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) source() triage.Source {
 	return triage.Source{
-		Groups:  s.absorber.Groups,
-		Batches: s.absorber.Batches,
+		Groups:   s.absorber.Groups,
+		Services: s.absorber.Services,
+		Batches:  s.absorber.Batches,
 		Plan: func(ctx context.Context, b ratchet.Batch) (ghpr.Plan, error) {
 			return s.absorber.Plan(ctx, &b)
 		},

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -96,10 +95,7 @@ func baselineShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := table.NewWriter()
-			t.SetStyle(table.StyleLight)
-			t.Style().Format.Header = text.FormatDefault
-			t.AppendHeader(table.Row{"service", "agent", "route", "runs", "tokens, median", "deviation", "tool calls, median"})
+			t := a.newTable(0, 0, "service", "agent", "route", "runs", "tokens, median", "deviation", "tool calls, median")
 			for _, k := range s.Keys() {
 				row := shownRoute{k.Service, k.Agent, k.Route, map[baseline.Metric]baseline.Stats{}}
 				for _, m := range baseline.Metrics() {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -63,32 +61,46 @@ func (a *app) printJudged(all []judged) error {
 		}
 		return nil
 	}
-	_, err := fmt.Fprint(a.stdout, verdictTable(all), blindSpots(all), summary(all))
+	_, err := fmt.Fprint(a.stdout, findingList(all, a.width()), blindSpots(all), summary(all))
 	return err
 }
 
-// verdictTable shows the traces that somebody should look at, a row per finding.
-func verdictTable(all []judged) string {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"trace", "service", "verdict", "label", "why"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 5, WidthMax: 90, WidthMaxEnforcer: text.WrapSoft}})
-	rows := 0
+// findingList shows the traces that somebody should look at, each with its findings and the spans that show them.
+func findingList(all []judged, width int) string {
+	var b strings.Builder
 	for _, j := range all {
-		for _, f := range j.report.Findings {
-			t.AppendRow(table.Row{j.trace.ID[:8], shown(j.trajectory.Service), j.report.Verdict, mark(f, j.report), shown(f.Why)})
-			rows++
+		fs := j.report.Findings
+		if len(fs) == 0 && j.report.Verdict != classify.Unclassified {
+			continue
 		}
-		if len(j.report.Findings) == 0 && j.report.Verdict == classify.Unclassified {
-			t.AppendRow(table.Row{j.trace.ID[:8], shown(j.trajectory.Service), j.report.Verdict, "", "no rule explains it: " + shown(unexplained(j))})
-			rows++
+		fmt.Fprintf(&b, "%s  %s  %s\n", j.trace.ID, cmp.Or(shown(j.trajectory.Service), "(no service.name)"), j.report.Verdict)
+		for _, f := range fs {
+			fmt.Fprintf(&b, "  %s\n%s", mark(f, j.report), indent(shown(f.Why)+" "+spansOf(f), "    ", width))
+		}
+		if len(fs) == 0 {
+			b.WriteString(indent("no rule explains it: "+shown(cut(classify.Unexplained(j.trajectory), 300)), "    ", width))
 		}
 	}
-	if rows == 0 {
-		return ""
+	if b.Len() > 0 {
+		b.WriteString("\n* the root cause. What is not marked (warning) or (info) is blocking; (info) alone does not make a trace fail.\n")
 	}
-	return t.Render() + "\n"
+	return b.String()
+}
+
+const maxSpansShown = 6
+
+// spansOf names the spans that show a finding, each once.
+func spansOf(f classify.Finding) string {
+	var ids []string
+	for _, e := range f.Evidence {
+		if !slices.Contains(ids, e.SpanID) {
+			ids = append(ids, e.SpanID)
+		}
+	}
+	if len(ids) > maxSpansShown {
+		ids = append(ids[:maxSpansShown], fmt.Sprintf("and %d more", len(ids)-maxSpansShown))
+	}
+	return "[" + strings.Join(ids, " ") + "]"
 }
 
 // mark shows the severity of a finding and, by a star, the root cause.
@@ -101,13 +113,6 @@ func mark(f classify.Finding, r classify.Report) string {
 		s += " (" + string(f.Severity) + ")"
 	}
 	return s
-}
-
-func unexplained(j judged) string {
-	if e := j.trajectory.RootError; e != nil {
-		return strings.TrimSpace(cmp.Or(e.Message, e.Type, "the run ended in an error"))
-	}
-	return "the run gave no reply, or its feedback is bad"
 }
 
 // blindSpots says, per service, which rules could not see and what opens their eyes.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -61,7 +60,7 @@ func (a *app) demo(ctx context.Context, dir string, leave bool) (err error) {
 		return err
 	}
 	defer stop()
-	s, err := a.newServer(ctx, demoConfig(dir, url), allRoles, pace{baselines: 200 * time.Millisecond, sweep: 200 * time.Millisecond, observe: time.Second})
+	s, err := a.newServer(ctx, demoConfig(dir, url), allRoles, pace{baselines: 200 * time.Millisecond, sweep: 200 * time.Millisecond, observe: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func (a *app) demo(ctx context.Context, dir string, leave bool) (err error) {
 
 // demoGitHub starts the stand-in with one empty repository.
 func (a *app) demoGitHub(dir string) (*fakegithub.Fake, string, func(), error) {
-	f, err := fakegithub.New(a.log, filepath.Join(dir, "github"), fakegithub.Options{})
+	f, err := fakegithub.New(a.log, filepath.Join(dir, "github"), fakegithub.Options{RateLimit: 1_000_000})
 	if err != nil {
 		return nil, "", nil, usageError(err, "install git: the demo keeps its pull requests in a real repository")
 	}
@@ -145,22 +144,17 @@ func (a *app) demoShow(ctx context.Context, s *server, f *fakegithub.Fake) error
 		}
 		return nil
 	}
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"failure", "seen", "why", "pull request"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 70, WidthMaxEnforcer: text.WrapSoft}})
-	for _, d := range found {
-		t.AppendRow(table.Row{d.Label, d.Count, shown(d.Why), d.Pull})
-	}
 	pulls := f.Pulls(demoOwner, demoRepo)
-	fmt.Fprintf(a.stdout, "\nWhat pawl found\n%s\n", t.Render())
 	if i := slices.IndexFunc(pulls, func(p fakegithub.Pull) bool { return strings.Contains(p.Title, " loop ") }); i >= 0 {
 		if err := a.demoPull(ctx, s, pulls[i]); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprint(a.stdout, demoNext)
+	t := a.newTable(3, 56, "failure", "seen", "why", "pull request")
+	for _, d := range found {
+		t.AppendRow(table.Row{d.Label, d.Count, shown(d.Why), d.Pull[strings.LastIndexByte(d.Pull, '/')+1:]})
+	}
+	_, err = fmt.Fprintf(a.stdout, "\nWhat pawl found in the traces of four SDKs\n%s\n%s", t.Render(), demoNext)
 	return err
 }
 
@@ -178,11 +172,11 @@ func (a *app) demoPull(ctx context.Context, s *server, p fakegithub.Pull) error 
 	if err != nil {
 		return err
 	}
-	const shown = 60
+	const most = 24
 	lines := strings.SplitAfter(plan.Diff, "\n")
-	diff := strings.Join(lines[:min(shown, len(lines))], "")
-	if len(lines) > shown {
-		diff += fmt.Sprintf("... and %d more lines\n", len(lines)-shown)
+	diff := strings.Join(lines[:min(most, len(lines))], "")
+	if len(lines) > most {
+		diff += fmt.Sprintf("... and %d more lines\n", len(lines)-most)
 	}
 	_, body, ours := ghpr.ParseMarker(p.Body)
 	if !ours {

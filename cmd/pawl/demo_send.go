@@ -35,8 +35,9 @@ func (a *app) demoPath(ctx context.Context, s *server) error {
 			healthy = append(healthy, newDemoTrace(d, sample.Named("healthy"), rng))
 		}
 		for _, sc := range sample.Scenarios {
-			if sc.Name == "healthy" || sc.Name == "spike" && d.Name != "otel-genai" {
-				continue // a spike is told by its route, and the dialects name their routes apart: once is enough
+			byRoute := sc.Name == "spike" || sc.Name == "overflow" // and the dialects name their routes apart: once is enough
+			if sc.Name == "healthy" || byRoute && d.Name != "otel-genai" {
+				continue
 			}
 			failing = append(failing, newDemoTrace(d, sc, rng))
 			if sc.Label != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"golang.org/x/term"
@@ -57,7 +58,7 @@ func exitWith(stderr io.Writer, err error) int {
 		e = &exitError{code: exitUndecided, err: err}
 	}
 	switch {
-	case e.err == nil:
+	case e.err == nil, errors.Is(err, syscall.EPIPE): // nobody reads any more
 	case errors.Is(err, context.Canceled):
 		printError(stderr, "interrupted")
 	default:

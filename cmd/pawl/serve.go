@@ -39,6 +39,9 @@ func serveCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		for _, note := range notRead(cfg) {
+			a.log.Warn("configuration", "note", note)
+		}
 		s, err := a.newServer(cmd.Context(), cfg, roles, servicePace)
 		if err != nil {
 			return err

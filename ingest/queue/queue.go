@@ -54,7 +54,7 @@ type Options struct {
 // for concurrent use.
 type Queue struct {
 	Findings, Flags, Audit                       *Log
-	Groups, Batches, Aliases, Cursors, Baselines *Bucket
+	Groups, Batches, Aliases, Cursors, Baselines, Services *Bucket
 	Objects                                      *Objects
 	lg                                           *slog.Logger
 	opts                                         Options

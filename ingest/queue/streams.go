@@ -187,7 +187,7 @@ func (q *Queue) ensureBuckets(ctx context.Context) error {
 		ttl    time.Duration // of the marker that an expired key leaves; 0: keys do not expire
 	}{
 		{&q.Groups, "groups", 0}, {&q.Batches, "batches", 0}, {&q.Aliases, "aliases", 0}, {&q.Cursors, "cursors", 0},
-		{&q.Baselines, "baselines", 0},
+		{&q.Baselines, "baselines", 0}, {&q.Services, "services", 0},
 		{&q.leases, "leases", time.Minute},
 	} {
 		name := q.opts.Prefix + "_" + b.name

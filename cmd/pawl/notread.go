@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+
+	"github.com/pawl-dev/pawl/classify/rule"
+	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ghpr/github"
+)
+
+// notRead names what a configuration sets and this version does not act on: a setting that does nothing must not look as if it did.
+func notRead(cfg config.Config) []string {
+	def := config.Default()
+	var out []string
+	for _, s := range []struct {
+		key      string
+		set, def any
+	}{
+		{"judge", cfg.Judge, def.Judge}, {"policy", cfg.Policy, def.Policy}, {"webhooks", cfg.Webhooks, def.Webhooks},
+		{"listen.webhooks", cfg.Listen.Webhooks, def.Listen.Webhooks}, {"gate", cfg.Gate, def.Gate}, {"watch", cfg.Watch, def.Watch},
+	} {
+		if !reflect.DeepEqual(s.set, s.def) {
+			out = append(out, s.key+" is kept and not acted on by this version")
+		}
+	}
+	labels := map[string]bool{}
+	for _, r := range rule.All() {
+		labels[string(r.Label)] = true
+	}
+	for _, l := range slices.Sorted(maps.Keys(cfg.Severity)) {
+		if !labels[string(l)] {
+			out = append(out, fmt.Sprintf("severity.%s: no rule of this version gives that label", l))
+		}
+	}
+	if cfg.GHPR.Mode == config.ModeOpen && !loopbackURL(cfg.GHPR.BaseURL) {
+		out = append(out, "ghpr.mode: open is refused by serve for any host but a loopback one in this version: use preview")
+	}
+	return out
+}
+
+func loopbackURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && github.IsLoopback(u)
+}

@@ -1,0 +1,148 @@
+package ratchet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// Service is what was seen of one service: how its traces were judged, which runs no rule explains, and what pawl is blind to. Key in the services
+// bucket: the name. Counts are of verdicts, so a trace that late spans open again counts again.
+type Service struct {
+	Name        string                   `json:"name"`
+	Verdicts    map[classify.Verdict]int `json:"verdicts"`
+	Unexplained []Unexplained            `json:"unexplained"` // the latest
+	Blind       []Blind                  `json:"blind"`       // the most frequent first
+	FirstSeen   time.Time                `json:"first_seen"`
+	LastSeen    time.Time                `json:"last_seen"`
+	Applied     uint64                   `json:"applied"` // last message of FINDINGS that was folded in
+}
+
+// Unexplained is a run that went wrong by its own word and that no rule explains.
+type Unexplained struct {
+	TraceID string    `json:"trace_id"`
+	What    string    `json:"what"`
+	Seen    time.Time `json:"seen"`
+}
+
+// Blind says how often rules could not see for want of a fact, and what would supply it.
+type Blind struct {
+	Missing trajectory.Fact `json:"missing"`
+	Remedy  string          `json:"remedy"`
+	Rules   []string        `json:"rules"`
+	Count   int             `json:"count"`
+}
+
+// The bounds of a service's value.
+const (
+	maxUnexplained = 20
+	maxBlind       = 40
+	maxRemedy      = 400
+)
+
+// Traces is how many verdicts were counted.
+func (s *Service) Traces() (n int) {
+	for _, c := range s.Verdicts {
+		n += c
+	}
+	return n
+}
+
+// take counts a verdict.
+func (s *Service) take(v sequenced) {
+	if s.Verdicts == nil {
+		s.Verdicts, s.FirstSeen = map[classify.Verdict]int{}, v.Seen
+	}
+	s.Verdicts[v.Verdict.Verdict]++
+	s.FirstSeen, s.LastSeen = earlier(s.FirstSeen, v.Seen), later(s.LastSeen, v.Seen)
+	if v.Unexplained != "" {
+		s.Unexplained = last(append(s.Unexplained, Unexplained{v.TraceID, clip(v.Unexplained, maxRemedy), v.Seen}), maxUnexplained)
+	}
+	for _, in := range v.Inapplicable {
+		s.blind(in)
+	}
+}
+
+func (s *Service) blind(in classify.Inapplicable) {
+	i := slices.IndexFunc(s.Blind, func(b Blind) bool { return b.Missing == in.Missing && b.Remedy == clip(in.Remedy, maxRemedy) })
+	if i < 0 {
+		if len(s.Blind) >= maxBlind {
+			s.Blind = s.Blind[:maxBlind-1] // sorted: the rarest gives way
+		}
+		s.Blind, i = append(s.Blind, Blind{Missing: in.Missing, Remedy: clip(in.Remedy, maxRemedy)}), len(s.Blind)
+	}
+	s.Blind[i].Count++
+	if !slices.Contains(s.Blind[i].Rules, in.Rule) {
+		s.Blind[i].Rules = append(s.Blind[i].Rules, in.Rule)
+	}
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// countServices folds verdicts into the services, one change each.
+func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
+	byName := map[string][]sequenced{}
+	for _, v := range vs {
+		byName[v.Service] = append(byName[v.Service], v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		err := a.q.Services.Update(ctx, cmp.Or(name, noService), func(old []byte) ([]byte, error) {
+			s := Service{Name: name}
+			if old != nil {
+				if err := json.Unmarshal(old, &s); err != nil {
+					return nil, err
+				}
+			}
+			before := s.Applied
+			for _, v := range byName[name] {
+				if v.seq > before {
+					s.take(v)
+					s.Applied = max(s.Applied, v.seq)
+				}
+			}
+			if s.Applied == before {
+				return nil, nil
+			}
+			slices.SortStableFunc(s.Blind, func(x, y Blind) int { return cmp.Compare(y.Count, x.Count) })
+			return json.Marshal(s, json.Deterministic(true))
+		})
+		if err != nil {
+			return fmt.Errorf("service %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// noService is the key of traces whose resource names no service.
+const noService = "(none)"
+
+// Services reads all services, by name.
+func (a *Absorber) Services(ctx context.Context) ([]Service, error) {
+	var out []Service
+	for e, err := range a.q.Services.All(ctx) {
+		if err != nil {
+			return out, fmt.Errorf("services: %w", err)
+		}
+		var s Service
+		if err := json.Unmarshal(e.Value, &s); err != nil {
+			return out, fmt.Errorf("service %q: %w", e.Key, err)
+		}
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(x, y Service) int { return cmp.Compare(x.Name, y.Name) })
+	return out, nil
+}
