@@ -19,7 +19,7 @@ const minLimit = 64
 func (b *builder) cutValues() {
 	var limits map[string]int
 	for _, n := range b.nodes {
-		if !n.survey.cut && !looksCut(n.span) {
+		if n.survey.cut == 0 && !looksCut(n.span) {
 			continue
 		}
 		service := n.span.Resource.Text("service.name")
@@ -29,7 +29,9 @@ func (b *builder) cutValues() {
 		if limits == nil {
 			limits = map[string]int{}
 		}
-		limits[service] = max(b.limitOf(service, spanTexts), b.limitOf(service, eventTexts))
+		if limits[service] = b.limitOf(service, eventTexts); b.mayBeCut(service) {
+			limits[service] = max(limits[service], b.limitOf(service, spanTexts))
+		}
 	}
 	if limits == nil {
 		return
@@ -104,6 +106,20 @@ func texts(a Attrs) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// mayBeCut says whether a text of the service that does not end as it began could be as long as its longest one.
+func (b *builder) mayBeCut(service string) bool {
+	longest, cut := "", 0
+	for _, n := range b.nodes {
+		if (len(n.survey.longest) > len(longest) || n.survey.cut > cut) && n.span.Resource.Text("service.name") == service {
+			cut = max(cut, n.survey.cut)
+			if len(n.survey.longest) > len(longest) {
+				longest = n.survey.longest
+			}
+		}
+	}
+	return cut >= utf8.RuneCountInString(longest)
 }
 
 // limitOf is the length at which a service's texts were cut, 0 when they were not.

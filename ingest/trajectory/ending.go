@@ -13,16 +13,28 @@ var (
 	userKeys = []string{"user.id", "enduser.id", "langfuse.user.id", "langsmith.metadata.user_id"}
 )
 
+// identityKeys are the families of these keys: most spans have none.
+var identityKeys = func() (all uint64) {
+	for _, keys := range [][]string{sessionKeys, userKeys} {
+		for _, k := range keys {
+			all |= familyOf(k)
+		}
+	}
+	return all
+}()
+
 // identity fills who and where: session, user, service, route, times.
 func (b *builder) identity() {
 	o := b.out
 	o.Spans = len(b.trace.Spans)
 	for _, n := range b.fromRoot() {
-		if o.SessionID == "" {
-			o.SessionID = cmp.Or(realSession(n.facts.SessionID), realSession(n.attr(sessionKeys...)))
+		o.SessionID, o.UserID = cmp.Or(o.SessionID, realSession(n.facts.SessionID)), cmp.Or(o.UserID, n.facts.UserID)
+		named := n.survey.families&identityKeys != 0
+		if named && o.SessionID == "" {
+			o.SessionID = realSession(n.attr(sessionKeys...))
 		}
-		if o.UserID == "" {
-			o.UserID = cmp.Or(n.facts.UserID, n.attr(userKeys...))
+		if named && o.UserID == "" {
+			o.UserID = n.attr(userKeys...)
 		}
 		if o.Service == "" {
 			o.Service = n.span.Resource.Text("service.name")

@@ -193,6 +193,12 @@ func (b *builder) modelCalls() {
 
 // offeredTools lists every tool that any call was offered, by name; the first definition wins.
 func (b *builder) offeredTools() {
+	if set, ok := b.soleSet(); ok {
+		if set != nil {
+			b.out.ToolsOffered = slices.Clip(set.Tools)
+		}
+		return
+	}
 	seen := map[string]bool{}
 	var last *ToolSet
 	for i := range b.out.ModelCalls {
@@ -209,6 +215,20 @@ func (b *builder) offeredTools() {
 			}
 		}
 	}
+}
+
+// soleSet is the set that every call was offered, where it is one and the same; calls that do not say count as such.
+func (b *builder) soleSet() (sole *ToolSet, ok bool) {
+	for i := range b.out.ModelCalls {
+		switch set := b.out.ModelCalls[i].Offered; {
+		case set == nil || set == sole:
+		case sole != nil:
+			return nil, false
+		default:
+			sole = set
+		}
+	}
+	return sole, true
 }
 
 func (b *builder) modelCall(n *node) ModelCall {

@@ -95,9 +95,10 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 	f.Role = RoleModel
 	params, body := readObject(a.Text("llm.invocation_parameters")), a.Text("output.value")
 	answer := readAnswerBody(body)
+	request := readObject(a.Text("input.value"))
 	f.Provider = providerOf(cmp.Or(a.Str("llm.provider", "llm.system"), metadataOf(a).str("ls_provider")))
 	if params.get("created_at") == "" { // the bridge for OpenAI Agents puts the answer there, less its output
-		f.ModelRequested = cmp.Or(params.str("model", "modelId", "model_name"), requestedModel(a))
+		f.ModelRequested = cmp.Or(params.str("model", "modelId", "model_name"), request.str("model", "modelId"))
 	}
 	f.ResponseID = answer.ID
 	f.Usage = openInferenceUsage(a).or(answer.Usage)
@@ -114,16 +115,9 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 	if f.ModelResponded != a.Str("llm.model_name") {
 		f.ModelRequested = cmp.Or(f.ModelRequested, a.Str("llm.model_name"))
 	}
-	openInferenceInput(a, f)
-	openInferenceTools(a, f)
+	openInferenceInput(a, request, f)
+	openInferenceTools(a, params, request, f)
 	hideModelFacts(a, f)
-}
-
-func requestedModel(a Attrs) string {
-	if text := a.Text("input.value"); kindOf(text) == '{' {
-		return readObject(text).str("model", "modelId")
-	}
-	return ""
 }
 
 func openInferenceUsage(a Attrs) Usage {
@@ -138,15 +132,22 @@ func openInferenceUsage(a Attrs) Usage {
 }
 
 // openInferenceInput takes the flattened messages, unless they have holes that the request body can fill.
-func openInferenceInput(a Attrs, f *Facts) {
+func openInferenceInput(a Attrs, request object, f *Facts) {
 	flat := flatMessages(a.indexed("llm.input_messages."))
 	body := a.Text("input.value")
 	bodyOK := isJSON(body)
+	list := body
+	if request != nil {
+		list = requestList(request)
+	}
 	switch {
-	case len(flat) > 0 && !(bodyOK && (hasHoles(flat) || len(flat) < bodyLength(body))):
+	case len(flat) > 0 && !(bodyOK && (hasHoles(flat) || len(flat) < listLength(list))):
 		f.Input.Messages = flat
 	case bodyOK:
-		f.Input, f.System = bodyHistory(body)
+		f.Input = textHistory(body)
+		if request != nil {
+			f.Input, f.System = requestHistory(body, request)
+		}
 		if f.System == "" && kindOf(body) == '[' && len(flat) > 0 && flat[0].Role == "system" {
 			f.System = textOf(flat[:1])
 		}
@@ -161,8 +162,12 @@ func bodyHistory(body string) (History, string) {
 	if kindOf(body) != '{' {
 		return textHistory(body), ""
 	}
-	o := readObject(body)
-	list := o.get("messages", "contents", "input")
+	return requestHistory(body, readObject(body))
+}
+
+// requestHistory is bodyHistory of a body that is an object, and read.
+func requestHistory(body string, o object) (History, string) {
+	list := requestList(o)
 	if kindOf(list) != '[' {
 		return textHistory(body), ""
 	}
@@ -174,10 +179,16 @@ func bodyHistory(body string) (History, string) {
 
 // bodyLength counts the messages of a request body, 0 when it has no list of them: a sender's limit on attributes cuts the flattened ones.
 func bodyLength(body string) int {
-	list := body
-	if kindOf(list) == '{' {
-		list = readObject(list).get("messages", "contents", "input")
+	if kindOf(body) == '{' {
+		body = requestList(readObject(body))
 	}
+	return listLength(body)
+}
+
+// requestList is the list of messages in a request.
+func requestList(o object) string { return o.get("messages", "contents", "input") }
+
+func listLength(list string) int {
 	n := 0
 	for range elements(list) {
 		n++
@@ -318,7 +329,7 @@ func flatToolUse(b Attrs) Part {
 func argumentsOrNone(args string) string { return cmp.Or(args, "{}") }
 
 // openInferenceTools finds the definitions, as one text: the flattened ones, else those in the parameters, else those in the request body.
-func openInferenceTools(a Attrs, f *Facts) {
+func openInferenceTools(a Attrs, params, request object, f *Facts) {
 	list := []byte("[")
 	for _, it := range a.indexed("llm.tools.") {
 		def := strings.TrimSpace(it.Text("tool.json_schema"))
@@ -338,12 +349,7 @@ func openInferenceTools(a Attrs, f *Facts) {
 		f.OfferedText = string(append(list, ']'))
 		return
 	}
-	for _, key := range []string{"llm.invocation_parameters", "input.value"} {
-		text := a.Text(key)
-		if kindOf(text) != '{' || !strings.Contains(text, `ools"`) && !strings.Contains(text, `unctions"`) && !strings.Contains(text, `onfig"`) {
-			continue
-		}
-		o := readObject(text)
+	for _, o := range []object{params, request} {
 		if tools := o.get("tools", "functions"); kindOf(tools) == '[' {
 			f.OfferedText = tools
 			return

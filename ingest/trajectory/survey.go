@@ -35,14 +35,21 @@ func familyOf(prefix string) uint64 {
 type survey struct {
 	families uint64 // those that any of the keys belongs to
 	foreign  int    // the first entry of foreign that a key is a mark of, len(foreign) when none is
-	cut      bool   // some long text begins as JSON and does not end so
+	longest  string // the longest text, in bytes
+	cut      int    // bytes of the longest text that begins as JSON and does not end so
 }
 
 func surveyOf(a Attrs) survey {
 	s := survey{foreign: len(foreign)}
 	for k, v := range a {
-		if v.Type() == pcommon.ValueTypeStr && beginsOnly(v.Str()) {
-			s.cut = true
+		if v.Type() == pcommon.ValueTypeStr {
+			text := v.Str()
+			if len(text) > len(s.longest) {
+				s.longest = text
+			}
+			if len(text) > s.cut && beginsOnly(text) {
+				s.cut = len(text)
+			}
 		}
 		if k == "" {
 			continue
