@@ -110,12 +110,8 @@ func (e agentEvent) span(r plog.LogRecord, s ptrace.Span) {
 	} else {
 		s.SetParentSpanID(r.SpanID())
 	}
-	switch ok, stated := e.attrs.Bool("success"); {
-	case stated && ok:
-		s.Status().SetCode(ptrace.StatusCodeOk)
-	case stated, strings.HasSuffix(e.name, ".api_error"):
-		s.Status().SetCode(ptrace.StatusCodeError)
-		s.Status().SetMessage(e.attrs.Str("error", "error.message", "error_message"))
+	if ok, stated := e.attrs.Bool("success"); stated && ok {
+		s.Status().SetCode(ptrace.StatusCodeOk) // what went wrong is in the record's own words: its dialect reads them
 	}
 }
 

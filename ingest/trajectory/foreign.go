@@ -15,7 +15,6 @@ var foreign = []foreignMarks{
 	{name: "koog", scopes: []string{"ai.koog"}, prefix: []string{"koog."}},
 	{name: "braintrust", prefix: []string{"braintrust."}},
 	{name: "laminar", prefix: []string{"lmnr.span."}},
-	{name: "langtrace", scopes: []string{"@langtrase/"}, keys: []string{"langtrace.service.name"}},
 	{name: "agentops", keys: []string{"agentops.span.kind"}},
 	{name: "crewai-telemetry", scopes: []string{"crewai.telemetry"}},
 	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
