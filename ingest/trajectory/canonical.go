@@ -18,8 +18,11 @@ var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.Al
 // stay apart). It returns nil when the text is not JSON.
 func canonical(text string) jsontext.Value {
 	c := canonicaliser{src: text, out: make([]byte, 0, len(text))}
-	if c.value(0) && c.space() == len(text) {
+	switch {
+	case c.value(0) && c.space() == len(text):
 		return c.out
+	case c.broken:
+		return nil
 	}
 	return canonicalSlow(text)
 }
@@ -35,12 +38,14 @@ func canonicalSlow(text string) jsontext.Value {
 	return v
 }
 
-// canonicaliser writes the canonical form in one pass. It gives up, and says false, on all that needs more thought: code point escapes, fractions,
+// canonicaliser writes the canonical form in one pass. It gives up, and says false, on all that needs more thought: code point escapes, long fractions,
 // names that repeat or are not ASCII, invalid text.
 type canonicaliser struct {
 	src string
 	pos int
 	out []byte
+
+	broken bool // the text is no JSON, however it is read
 }
 
 const maxQuickDepth = 64
@@ -72,10 +77,16 @@ func (c *canonicaliser) value(depth int) bool {
 	case b == '[':
 		return c.array(depth)
 	case b == '-' || b >= '0' && b <= '9':
-		return c.integer()
+		return c.number()
 	default:
-		return c.word("true") || c.word("false") || c.word("null")
+		return c.word("true") || c.word("false") || c.word("null") || c.fail()
 	}
+}
+
+// fail notes that the text is no JSON.
+func (c *canonicaliser) fail() bool {
+	c.broken = true
+	return false
 }
 
 func (c *canonicaliser) word(w string) bool {
@@ -87,23 +98,38 @@ func (c *canonicaliser) word(w string) bool {
 	return true
 }
 
-func (c *canonicaliser) integer() bool {
+// number copies a number that is spelled as it should be: a whole one, or a short decimal fraction.
+func (c *canonicaliser) number() bool {
 	start := c.pos
 	if c.src[c.pos] == '-' {
 		c.pos++
 	}
-	first := c.pos
-	for c.pos < len(c.src) && c.src[c.pos] >= '0' && c.src[c.pos] <= '9' {
-		c.pos++
-	}
-	if c.pos == first || c.src[first] == '0' && (c.pos > first+1 || first > start) {
+	whole := c.digits()
+	if whole == "" || whole[0] == '0' && len(whole) > 1 {
 		return false
 	}
-	if c.pos < len(c.src) && strings.IndexByte(".eE", c.src[c.pos]) >= 0 {
+	fraction := ""
+	if c.pos < len(c.src) && c.src[c.pos] == '.' {
+		c.pos++
+		// Fifteen digits survive a float; six after the point need no exponent.
+		if fraction = c.digits(); fraction == "" || len(fraction) > 6 || len(whole) > 9 || fraction[len(fraction)-1] == '0' {
+			return false
+		}
+	}
+	if c.pos < len(c.src) && c.src[c.pos]|0x20 == 'e' || whole == "0" && fraction == "" && c.src[start] == '-' {
 		return false
 	}
 	c.out = append(c.out, c.src[start:c.pos]...)
 	return true
+}
+
+// digits passes a run of digits.
+func (c *canonicaliser) digits() string {
+	start := c.pos
+	for c.pos < len(c.src) && c.src[c.pos] >= '0' && c.src[c.pos] <= '9' {
+		c.pos++
+	}
+	return c.src[start:c.pos]
 }
 
 // text copies a string whose escapes, if any, are the short ones.
@@ -167,7 +193,7 @@ func (c *canonicaliser) array(depth int) bool {
 			break
 		}
 		if c.next() != ',' {
-			return false
+			return c.fail()
 		}
 		c.pos++
 		c.out = append(c.out, ',')
@@ -188,7 +214,10 @@ func (c *canonicaliser) object(depth int) bool {
 	parts, sorted := few[:0], true
 	for c.next() != '}' || len(parts) > 0 {
 		p := part{from: len(c.out)}
-		if c.next() != '"' || !c.text() {
+		if c.next() != '"' {
+			return c.fail()
+		}
+		if !c.text() {
 			return false
 		}
 		p.name = len(c.out)
@@ -196,7 +225,7 @@ func (c *canonicaliser) object(depth int) bool {
 			return false // their order is that of UTF-16, which is left to the slow way
 		}
 		if c.next() != ':' {
-			return false
+			return c.fail()
 		}
 		c.pos++
 		c.out = append(c.out, ':')
@@ -212,7 +241,7 @@ func (c *canonicaliser) object(depth int) bool {
 			break
 		}
 		if c.next() != ',' {
-			return false
+			return c.fail()
 		}
 		c.pos++
 		c.out = append(c.out, ',')

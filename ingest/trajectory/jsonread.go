@@ -89,22 +89,35 @@ func nestedEnd(raw string, i int) (int, bool) {
 // elements yields the whole elements of a JSON array, or of the end of one from a comma on; of an array that was cut, those before the cut.
 func elements(raw string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		i := skipBlanks(raw, 0)
-		if i >= len(raw) || raw[i] != '[' && raw[i] != ',' {
-			return
-		}
-		for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] != ']'; {
+		for i := listStart(raw); i < len(raw) && raw[i] != ']'; {
 			end, ok := valueEnd(raw, i)
 			if !ok || !yield(raw[i:end]) {
 				return
 			}
-			if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
-				i = skipBlanks(raw, i+1)
-			} else if i >= len(raw) || raw[i] != ']' {
-				return
-			}
+			i = nextElement(raw, end)
 		}
 	}
+}
+
+// listStart is where the first element begins, len(raw) when raw is no list.
+func listStart(raw string) int {
+	i := skipBlanks(raw, 0)
+	if i >= len(raw) || raw[i] != '[' && raw[i] != ',' {
+		return len(raw)
+	}
+	return skipBlanks(raw, i+1)
+}
+
+// nextElement is where the element after the one that ended at i begins, or the end of the list.
+func nextElement(raw string, i int) int {
+	i = skipBlanks(raw, i)
+	switch {
+	case i < len(raw) && raw[i] == ',':
+		return skipBlanks(raw, i+1)
+	case i < len(raw) && raw[i] == ']':
+		return i
+	}
+	return len(raw)
 }
 
 // member is one name and value of a JSON object.
@@ -133,26 +146,49 @@ func readInto(room object, raw string) object {
 	if i >= len(raw) || raw[i] != '{' {
 		return nil
 	}
-	o := room[:0]
+	o, _ := members(room[:0], raw, i)
+	return o
+}
+
+// members reads the object that begins at i, and gives the index behind it; 0 when it is cut or not well formed.
+func members(o object, raw string, i int) (object, int) {
 	for i = skipBlanks(raw, i+1); i < len(raw) && raw[i] == '"'; {
 		end, ok := stringEnd(raw, i)
 		if !ok {
-			return o
+			return o, 0
 		}
 		name, _ := unquote(raw[i:end])
 		if i = skipBlanks(raw, end); i >= len(raw) || raw[i] != ':' {
-			return o
+			return o, 0
 		}
 		i = skipBlanks(raw, i+1)
 		if end, ok = valueEnd(raw, i); !ok {
-			return o.withCut(name, raw[min(i, len(raw)):])
+			return o.withCut(name, raw[min(i, len(raw)):]), 0
 		}
 		o = append(o, member{name, raw[i:end]})
 		if i = skipBlanks(raw, end); i < len(raw) && raw[i] == ',' {
 			i = skipBlanks(raw, i+1)
 		}
 	}
-	return o
+	if i < len(raw) && raw[i] == '}' {
+		return o, i + 1
+	}
+	return o, 0
+}
+
+// elementAt finds the end of the list element that begins at i, 0 when it is cut. An object is read into the room on the way; for all else o
+// is nil.
+func elementAt(room object, raw string, i int) (o object, end int) {
+	if raw[i] == '{' {
+		if o, end = members(room[:0], raw, i); end > 0 {
+			return o, end
+		}
+	}
+	end, ok := valueEnd(raw, i)
+	if !ok {
+		return nil, 0
+	}
+	return readInto(room, raw[i:end]), end
 }
 
 func (o object) withCut(name, rest string) object {

@@ -20,11 +20,15 @@ func appendContentParts(out []Part, raw string, depth int) []Part {
 	case '{':
 		return appendPart(out, readInto(room[:0], raw), depth)
 	case '[':
-		for e := range elements(raw) {
-			if o := readInto(room[:0], e); o != nil {
+		for i, end := listStart(raw), 0; i < len(raw) && raw[i] != ']'; i = nextElement(raw, end) {
+			var o object
+			if o, end = elementAt(room[:0], raw, i); end == 0 {
+				break
+			}
+			if o != nil {
 				out = appendPart(out, o, depth+1)
 			} else {
-				out = appendContentParts(out, e, depth+1)
+				out = appendContentParts(out, raw[i:end], depth+1)
 			}
 		}
 	}

@@ -69,8 +69,11 @@ func messageList(raw string, depth int) []Message {
 	var out []Message
 	var bare []Part
 	var room few
-	for e := range elements(raw) {
-		o := readInto(room[:0], e)
+	for i, end := listStart(raw), 0; i < len(raw) && raw[i] != ']'; i = nextElement(raw, end) {
+		var o object
+		if o, end = elementAt(room[:0], raw, i); end == 0 {
+			break
+		}
 		if o != nil && isBarePart(o) {
 			bare = appendPart(bare, o, depth+1)
 			continue
@@ -81,7 +84,7 @@ func messageList(raw string, depth int) []Message {
 		if o != nil {
 			out = appendMessages(out, o, depth+1)
 		} else {
-			out = append(out, messagesIn(e, depth+1)...)
+			out = append(out, messagesIn(raw[i:end], depth+1)...)
 		}
 	}
 	if len(bare) > 0 {
