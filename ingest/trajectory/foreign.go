@@ -4,19 +4,11 @@ import "strings"
 
 // foreign are the dialects that are known and not read yet, each by its strong marks: spans of theirs are never passed over in silence.
 var foreign = []foreignMarks{
-	{name: "livekit", scopes: []string{"livekit-agents"}, prefix: []string{"lk."}},
-	{name: "litellm", scopes: []string{"litellm"}, prefix: []string{"litellm.", "gen_ai.cost."}},
-	{name: "agent-framework", scopes: []string{"agent_framework", "Microsoft.Agents.AI", "Experimental.Microsoft.Agents.AI"}, keys: []string{"executor.id"}},
-	{name: "semantic-kernel", scopes: []string{"semantic_kernel", "Microsoft.SemanticKernel"}, keys: []string{"sk.available_functions"}},
-	{name: "autogen", scopes: []string{"autogen"}},
-	{name: "spring-ai", prefix: []string{"spring.ai."}},
-	{name: "haystack", prefix: []string{"haystack."}, spans: []string{"haystack."}},
 	{name: "mlflow", prefix: []string{"mlflow."}},
 	{name: "koog", scopes: []string{"ai.koog"}, prefix: []string{"koog."}},
 	{name: "braintrust", prefix: []string{"braintrust."}},
 	{name: "laminar", prefix: []string{"lmnr.span."}},
 	{name: "agentops", keys: []string{"agentops.span.kind"}},
-	{name: "crewai-telemetry", scopes: []string{"crewai.telemetry"}},
 	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
 }
 

@@ -93,6 +93,10 @@ func TestPublicFrameworks(t *testing.T) {
 			`tool calculator agent=math_agent {"expression":"15 * 37"} requested=true executed=true ok`: 1,
 			`user ["What is 15 multiplied by 37?"] reply "15 multiplied by 37 is 555."`:                 1,
 		}},
+		{"autogen/autogen_live_spans.json", map[string]int{ // nothing of what tools were given or gave, and no call of a model
+			"tool calculate agent=math_assistant  requested=false executed=true unknown": 1,
+			"\nmodel ": 0,
+		}},
 		{"pydantic-ai/pydantic_ai_live_spans.json", map[string]int{
 			"agent=agent in 588, out 53, cost 0.0028149 finish=tool_calls offered=1 asked=1": 1,
 			"agent=agent in 663, out 25": 1,
