@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
 
@@ -48,12 +47,4 @@ func cut(s string, n int) string {
 		return string(rs[:n]) + "…"
 	}
 	return string(rs)
-}
-
-// counted says how many there are of a thing.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }
