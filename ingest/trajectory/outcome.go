@@ -231,6 +231,9 @@ func (b *builder) paused() bool {
 	return false
 }
 
+// truncatedKey is the family of the mark that pawl leaves on a span which it cut.
+var truncatedKey = familyOf("pawl.truncated")
+
 // completeness tells what may be missing from the trace as a whole.
 func (b *builder) completeness() {
 	c := &b.out.Complete
@@ -240,8 +243,9 @@ func (b *builder) completeness() {
 		if n.end.IsZero() && n.span.ParentID != missingParent && n.facts.Role != RoleInner {
 			c.Unfinished++
 		}
-		if v, ok := n.span.Attrs.Bool("pawl.truncated"); ok && v {
-			c.Truncated = true
+		if n.survey.families&truncatedKey != 0 {
+			v, _ := n.span.Attrs.Bool("pawl.truncated")
+			c.Truncated = c.Truncated || v
 		}
 		if v, ok := n.span.Resource.Bool("pawl.test.synthetic_time"); ok && v {
 			c.SyntheticTime = true

@@ -163,7 +163,7 @@ const missingParent = "?"
 // never ended.
 func (b *builder) dropPending() {
 	for _, n := range b.nodes {
-		if !isPending(n.span) {
+		if n.survey.families&pendingKey == 0 || !isPending(n.span) {
 			continue
 		}
 		n.end = time.Time{}
@@ -172,6 +172,9 @@ func (b *builder) dropPending() {
 		}
 	}
 }
+
+// pendingKey is the family of the markers' key.
+var pendingKey = familyOf("logfire.span_type")
 
 func isPending(s *Span) bool { return s.Attrs.Text("logfire.span_type") == "pending_span" }
 
