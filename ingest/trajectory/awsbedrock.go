@@ -7,6 +7,7 @@ import "strings"
 var _ = add(Dialect{
 	Name:  "aws-sdk-bedrock",
 	Rank:  27,
+	Keys:  []string{"rpc."},
 	Score: scoreAWSBedrock,
 	Read:  readAWSBedrock,
 	Remedies: map[Fact]string{

@@ -7,6 +7,7 @@ import "strings"
 var _ = add(Dialect{
 	Name:  "claude-agent-sdk",
 	Rank:  3,
+	Keys:  []string{"openinference."},
 	Score: scoreClaudeAgent,
 	Read:  readClaudeAgent,
 	Remedies: map[Fact]string{

@@ -9,8 +9,9 @@ const codexLogs = "send Codex's logs to pawl too ([otel] exporter in config.toml
 
 // Codex writes thousands of spans of its own program, of which the turn is worth reading, and log events, which AgentEvents makes spans of.
 var _ = add(Dialect{
-	Name:  "codex",
-	Rank:  20,
+	Name: "codex",
+	Rank: 20,
+	Keys: []string{"codex.", "conversation.id", "thread.id", "call_id"}, Scopes: []string{"codex_"},
 	Score: scoreCodex,
 	Read:  readCodex,
 	Remedies: map[Fact]string{

@@ -10,8 +10,9 @@ const geminiTraces = "set telemetry.traces: true (GEMINI_TELEMETRY_TRACES_ENABLE
 // Gemini CLI writes the conventions' keys in its own way: Gemini's contents for messages, one object for an answer, a tool's request and
 // response in the messages' place. Its log events, which AgentEvents makes spans of, tell of the same calls.
 var _ = add(Dialect{
-	Name:  "gemini-cli",
-	Rank:  19,
+	Name: "gemini-cli",
+	Rank: 19,
+	Keys: []string{"gen_ai.", "session.id", "prompt_id"}, Scopes: []string{"gemini-cli"},
 	Score: scoreGeminiCLI,
 	Read:  readGeminiCLI,
 	Remedies: map[Fact]string{

@@ -10,8 +10,9 @@ import (
 // LangSmith's OpenTelemetry exporter writes each run as a span: its inputs and outputs whole, as JSON, into gen_ai.prompt and
 // gen_ai.completion, whatever kind of run it is. The status is always OK; what went wrong is an exception event.
 var _ = add(Dialect{
-	Name:  "langsmith",
-	Rank:  10,
+	Name: "langsmith",
+	Rank: 10,
+	Keys: []string{"langsmith."}, Scopes: []string{"langsmith"},
 	Score: scoreLangSmith,
 	Read:  readLangSmith,
 	Remedies: map[Fact]string{

@@ -9,8 +9,9 @@ import (
 // id of the item and not of the call, and OpenTelemetry's contrib instrumentation with AWS's fork of it, which writes calls as the text of
 // Python objects. The structure spans of the former are read as OpenLLMetry's.
 var _ = add(Dialect{
-	Name:  "openai-agents",
-	Rank:  12,
+	Name: "openai-agents",
+	Rank: 12,
+	Keys: []string{"gen_ai.agent.description"}, Scopes: []string{openAIAgentsScope},
 	Score: scoreOpenAIAgents,
 	Read:  readOpenAIAgents,
 	Remedies: map[Fact]string{

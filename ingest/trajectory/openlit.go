@@ -10,6 +10,7 @@ import (
 var _ = add(Dialect{
 	Name:  "openlit",
 	Rank:  23,
+	Keys:  []string{"gen_ai."},
 	Score: scoreOpenLIT,
 	Read:  readOpenLIT,
 	Remedies: map[Fact]string{
