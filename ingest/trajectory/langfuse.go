@@ -205,16 +205,13 @@ func sumOf(o object, prefix string) *int64 {
 func langfuseTool(s *Span, f *Facts) {
 	a := s.Attrs
 	f.ToolName = s.Name
-	f.Arguments, _ = a.value("langfuse.observation.input")
-	if list := string(f.Arguments.JSON); kindOf(list) == '[' { // a traced function's only argument
-		if sole := soleElement(list); kindOf(sole) == '{' {
-			f.Arguments.JSON, f.Arguments.Parsed = canonical(sole), ParsedArgs
-		}
-	}
-	f.Result, f.HasResult = a.value("langfuse.observation.output")
-	if m, ok := readToolMessage(a.Text("langfuse.observation.output")); ok {
-		f.CallID = m.ID
-		f.Result, f.ToolError = m.result(f.Result), m.Error
+	in, _ := a.value("langfuse.observation.input")
+	f.Arguments = tracedArguments(in)
+	var out Value
+	out, f.HasResult = a.value("langfuse.observation.output")
+	text := a.Text("langfuse.observation.output")
+	tracedResult(text, out, f)
+	if m, ok := readToolMessage(text); ok {
 		f.ToolName = toolNameOf(m.Name, f.ToolName)
 	}
 }
