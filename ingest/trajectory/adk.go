@@ -13,7 +13,7 @@ const adkCapture = "unset ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS, or set it to tru
 var _ = add(Dialect{
 	Name: "adk",
 	Rank: 7,
-	Keys: []string{"gcp.vertex.agent.", "gen_ai."}, Scopes: []string{adkScope},
+	Keys: []string{"gcp.vertex.agent.", "gen_ai."}, Scopes: []string{adkScope, "openinference.instrumentation.google_adk"},
 	Score: scoreADK,
 	Read:  readADK,
 	Remedies: map[Fact]string{
@@ -36,8 +36,8 @@ const adkScope = "gcp.vertex.agent"
 
 func scoreADK(s *Span) int {
 	score := 0
-	if s.Scope == adkScope {
-		score += 15
+	if s.Scope == adkScope || strings.HasSuffix(s.Scope, "google_adk") { // OpenInference takes ADK's spans for its own, and adds its keys
+		score += 16
 	}
 	for _, key := range []string{"gcp.vertex.agent.event_id", "gcp.vertex.agent.invocation_id", "gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args"} {
 		if s.Attrs.Has(key) {
@@ -203,10 +203,14 @@ func adkTool(s *Span, f *Facts) {
 	}
 }
 
-// adkResult unwraps {"result": x}, in which ADK puts all that is no object.
+// adkResult unwraps {"result": x}, in which ADK puts all that is no object, and the whole functionResponse, which version 1 wrote.
 func adkResult(v Value) Value {
-	if o := readObject(string(v.JSON)); len(o) == 1 && o[0].name == "result" {
+	switch o := readObject(string(v.JSON)); {
+	case len(o) == 1 && o[0].name == "result":
 		return wrapped(v, o[0].raw, 0)
+	case len(o) == 3 && o.has("id") && o.has("name") && kindOf(o.get("response")) == '{':
+		v.JSON, v.Parsed = canonical(o.get("response")), ParsedWrap
+		return adkResult(v)
 	}
 	return v
 }

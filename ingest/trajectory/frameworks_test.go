@@ -2,6 +2,8 @@ package trajectory
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -77,6 +79,20 @@ func TestCapturesCallsOfFrameworks(t *testing.T) {
 			if missing := s.of - s.right; missing > unseen[label][i] {
 				t.Errorf("%s: measure %d: %s, want at most %d missing", label, i, s, unseen[label][i])
 			}
+		}
+	}
+}
+
+// Real spans of the frameworks in any order, one request a span, give the same bytes.
+func TestFrameworksInAnyOrder(t *testing.T) {
+	if _, err := os.Stat(capturesDir); err != nil {
+		t.Skipf("no captures at %s", capturesDir)
+	}
+	rnd := rand.New(rand.NewPCG(2, 9))
+	for _, sdk := range []string{"google-adk-js-2.0.0", "mastra-1.71.0", "sentry-openai-10.78.0"} {
+		for _, scenario := range []string{"S07", "S09"} {
+			tds, lds := capturedRequests(t, sdk, scenario)
+			sameInAnyOrder(t, sdk, rnd, oneSpanEach(tds), lds)
 		}
 	}
 }
