@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -23,11 +24,14 @@ type Worker struct {
 	out       *outbox
 	engine    *classify.Engine
 	baselines func() *baseline.Snapshot
+	readers   sync.Pool // of *trajectory.Reader: each remembers tool definitions, and serves one trace at a time
 }
 
 // NewWorker makes a worker; baselines gives the snapshot to judge by.
 func NewWorker(lg *slog.Logger, q *queue.Queue, engine *classify.Engine, baselines func() *baseline.Snapshot) *Worker {
-	return &Worker{lg.With("component", "work"), q, newOutbox(q.Findings), engine, baselines}
+	w := &Worker{lg: lg.With("component", "work"), q: q, out: newOutbox(q.Findings), engine: engine, baselines: baselines}
+	w.readers.New = func() any { return new(trajectory.Reader) }
+	return w
 }
 
 // ErrNotAgent says that a trace holds nothing of an agent: no model call, no tool call, no agent span.
@@ -36,7 +40,9 @@ var ErrNotAgent = errors.New("not an agent's trace")
 // Judge classifies one revision of a trace and publishes the verdict. previous is what it returned for the trace's last revision, empty at first;
 // the result is to be kept for the next. Judging the same revision again publishes nothing new.
 func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string, previous []byte, seen time.Time) (note []byte, err error) {
-	tr := trajectory.Build(t)
+	reader := w.readers.Get().(*trajectory.Reader)
+	tr := reader.Build(t)
+	w.readers.Put(reader)
 	if !tr.IsAgent() && len(previous) == 0 {
 		return nil, ErrNotAgent
 	}

@@ -142,8 +142,9 @@ func (a *app) judgePaths(ctx context.Context, engine *classify.Engine, paths []s
 func judge(traces []trajectory.Trace, engine *classify.Engine, given *baseline.Snapshot) []judged {
 	out := make([]judged, len(traces))
 	learnt := baseline.New()
+	var reader trajectory.Reader
 	for i, t := range traces {
-		out[i] = judged{trace: t, trajectory: trajectory.Build(t)}
+		out[i] = judged{trace: t, trajectory: reader.Build(t)}
 		learnt.Learn(baseline.Measure(out[i].trajectory))
 	}
 	own := learnt.Snapshot()
