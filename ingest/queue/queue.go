@@ -53,27 +53,27 @@ type Options struct {
 // Queue is an open set of streams, buckets and objects. Its fields are set by Open and not to be changed. All methods are safe
 // for concurrent use.
 type Queue struct {
-	Findings, Flags, Audit                       *Log
+	Findings, Flags, Audit                                 *Log
 	Groups, Batches, Aliases, Cursors, Baselines, Services *Bucket
-	Objects                                      *Objects
-	lg                                           *slog.Logger
-	opts                                         Options
-	ctx                                          context.Context // ends with Close
-	cancel                                       context.CancelFunc
-	unlock                                       func() error
-	srv                                          *server.Server // nil by URL
-	conn, readConn                               *nats.Conn
-	js                                           jetstream.JetStream // on conn
-	spans                                        []*Log
-	quarantine                                   *Log
-	leases                                       *Bucket
-	publishers                                   []*publisher
-	loops                                        sync.WaitGroup
-	waiting                                      waiting
-	readers                                      readers
-	metrics                                      *metrics
-	closeOnce                                    sync.Once
-	closeErr                                     error
+	Objects                                                *Objects
+	lg                                                     *slog.Logger
+	opts                                                   Options
+	ctx                                                    context.Context // ends with Close
+	cancel                                                 context.CancelFunc
+	unlock                                                 func() error
+	srv                                                    *server.Server // nil by URL
+	conn, readConn                                         *nats.Conn
+	js                                                     jetstream.JetStream // on conn
+	spans                                                  []*Log
+	quarantine                                             *Log
+	leases                                                 *Bucket
+	publishers                                             []*publisher
+	loops                                                  sync.WaitGroup
+	waiting                                                waiting
+	readers                                                readers
+	metrics                                                *metrics
+	closeOnce                                              sync.Once
+	closeErr                                               error
 }
 
 var validPrefix = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
