@@ -11,6 +11,7 @@ import (
 var _ = add(Dialect{
 	Name:  "braintrust",
 	Rank:  26,
+	Keys:  []string{"braintrust."},
 	Score: scoreBraintrust,
 	Read:  readBraintrust,
 	Remedies: map[Fact]string{

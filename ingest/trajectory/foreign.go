@@ -4,9 +4,7 @@ import "strings"
 
 // foreign are the dialects that are known and not read yet, each by its strong marks: spans of theirs are never passed over in silence.
 var foreign = []foreignMarks{
-	{name: "koog", scopes: []string{"ai.koog"}, prefix: []string{"koog."}},
 	{name: "laminar", prefix: []string{"lmnr.span."}},
-	{name: "agentops", keys: []string{"agentops.span.kind"}},
 	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
 }
 

@@ -8,8 +8,9 @@ import (
 // Genkit writes everything into genkit:* attributes, values as JSON. A flow is the agent's run; each turn is a "generate" span, nested in the
 // one of the turn before, around one model span and the tool spans that it led to.
 var _ = add(Dialect{
-	Name:  "genkit",
-	Rank:  13,
+	Name: "genkit",
+	Rank: 13,
+	Keys: []string{"genkit:"}, Scopes: []string{"genkit-tracer"},
 	Score: scoreGenkit,
 	Read:  readGenkit,
 	Remedies: map[Fact]string{

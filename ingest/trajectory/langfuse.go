@@ -9,8 +9,9 @@ import (
 // Langfuse's own SDKs, and their wrappers of OpenAI and LangChain, write langfuse.observation.* on every span and no gen_ai.*. What failed
 // is told by the level: the status is often left unset.
 var _ = add(Dialect{
-	Name:  "langfuse-sdk",
-	Rank:  1,
+	Name: "langfuse-sdk",
+	Rank: 1,
+	Keys: []string{"langfuse."}, Scopes: []string{"langfuse-sdk"},
 	Score: scoreLangfuse,
 	Read:  readLangfuse,
 	Remedies: map[Fact]string{

@@ -10,8 +10,9 @@ import (
 // Langtrace writes gen_ai.* attributes with the messages in two span events. It has no spans for tools and no finish reasons: what tools
 // answered is in the next call's messages.
 var _ = add(Dialect{
-	Name:  "langtrace",
-	Rank:  26,
+	Name: "langtrace",
+	Rank: 26,
+	Keys: []string{"langtrace."}, Scopes: []string{"@langtrase/", "langtrace"},
 	Score: scoreLangtrace,
 	Read:  readLangtrace,
 	Remedies: map[Fact]string{

@@ -10,6 +10,7 @@ import (
 var _ = add(Dialect{
 	Name:  "mlflow",
 	Rank:  24,
+	Keys:  []string{"mlflow."},
 	Score: scoreMLflow,
 	Read:  readMLflow,
 	Remedies: map[Fact]string{

@@ -9,8 +9,9 @@ import (
 // is on the agent's span. What the model asked for in between is told only by the spans that write the conversation to memory: each holds
 // the answer as far as it has grown, with the calls and what came of them.
 var _ = add(Dialect{
-	Name:  "voltagent",
-	Rank:  27,
+	Name: "voltagent",
+	Rank: 27,
+	Keys: []string{"voltagent.", "entity."}, Scopes: []string{"@voltagent/core"},
 	Score: scoreVoltAgent,
 	Read:  readVoltAgent,
 	Remedies: map[Fact]string{
