@@ -26,13 +26,13 @@ func decodeParams(r Rule, over map[string]any) (any, map[string]any, error) {
 			return nil, nil, fmt.Errorf("rule %s has no parameter %q%s", r.Name, name, DidYouMean(name, slices.Sorted(maps.Keys(known))))
 		}
 	}
+	// The defaults are taken over by their JSON, not by assignment: a table in them is one for all engines and must not be written to.
 	p := reflect.New(reflect.TypeOf(r.Params))
-	p.Elem().Set(reflect.ValueOf(r.Params))
-	b, err := json.Marshal(over)
-	if err != nil {
-		return nil, nil, fmt.Errorf("rule %s: parameters: %w", r.Name, err)
-	}
-	if len(over) > 0 {
+	for _, layer := range []any{r.Params, over} {
+		b, err := json.Marshal(layer)
+		if err != nil {
+			return nil, nil, fmt.Errorf("rule %s: parameters: %w", r.Name, err)
+		}
 		if err := json.Unmarshal(b, p.Interface()); err != nil {
 			return nil, nil, fmt.Errorf("rule %s: parameters: %w", r.Name, err)
 		}
