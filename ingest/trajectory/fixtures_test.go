@@ -35,6 +35,7 @@ type fixtureLine struct {
 	Body     any            `json:"body"`
 	Events   []fixtureEvent `json:"events"`
 	Resource map[string]any `json:"resource"` // beside service.name shop
+	Trace    byte           `json:"trace"`    // of several; 0 is 1
 	Dropped  uint32         `json:"dropped"`
 }
 
@@ -101,7 +102,7 @@ func (l fixtureLine) traces(t testing.TB) ptrace.Traces {
 	ss := rs.ScopeSpans().AppendEmpty()
 	ss.Scope().SetName(l.Scope)
 	s := ss.Spans().AppendEmpty()
-	s.SetTraceID(traceID(1))
+	s.SetTraceID(traceID(max(1, l.Trace)))
 	s.SetSpanID(fixtureID(t, l.Span))
 	s.SetParentSpanID(fixtureID(t, l.Parent))
 	s.SetName(l.Name)
@@ -126,7 +127,7 @@ func (l fixtureLine) traces(t testing.TB) ptrace.Traces {
 }
 
 func fillLog(t testing.TB, r plog.LogRecord, l fixtureLine) {
-	r.SetTraceID(traceID(1))
+	r.SetTraceID(traceID(max(1, l.Trace)))
 	r.SetSpanID(fixtureID(t, l.Span))
 	r.SetTimestamp(l.time(0))
 	r.SetEventName(l.Log)

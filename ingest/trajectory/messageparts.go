@@ -144,10 +144,15 @@ func otherPart(o object, typ string) Part {
 // callPart reads a requested call of any vendor.
 func callPart(o object) Part {
 	p := Part{Kind: PartToolCall, ID: callID(o.str("call_id", "callId", "toolCallId", "toolUseId", "tool_call_id", "id"))}
+	free := isAnyOf(o.str("type"), "custom", "custom_tool_call")
 	if f := o.object("function", "custom", "functionCall"); f != nil {
 		o = f
 	}
 	p.Name = o.str("name", "toolName", "tool_name")
+	if text := o.str("input"); free && text != "" { // what the model wrote is the input, whatever it looks like
+		p.Value = Value{Raw: text, Parsed: ParsedText}
+		return p
+	}
 	p.Value = valueOfJSON(o.get("arguments", "input", "args", "parameters")) // absent stays absent: nobody recorded them
 	return p
 }

@@ -235,7 +235,7 @@ func (b *builder) modelCall(n *node) ModelCall {
 	f := &n.facts
 	m := ModelCall{
 		SpanID: n.span.ID, Agent: n.agentName, Provider: f.Provider, ModelRequested: f.ModelRequested, ModelResponded: f.ModelResponded,
-		ResponseID: f.ResponseID, Usage: wholeUsage(f.Usage, f.InputExcludes), FinishRaw: f.FinishRaw, FinishReason: finishOf(f.FinishRaw),
+		ResponseID: f.ResponseID, Usage: n.wholeUsage(), FinishRaw: f.FinishRaw, FinishReason: finishOf(f.FinishRaw),
 		Offered: f.Offered, Text: textOf(f.Output), Start: n.start, End: n.end, Streamed: f.Streamed,
 	}
 	if n.err != nil && !(b.smeared(n) && len(f.Output) > 0) {
@@ -259,21 +259,44 @@ func (n *node) offeredAbove() *ToolSet {
 	return nil
 }
 
-// wholeUsage makes the input count include cached tokens. Where the cached ones alone are more than the input, it surely left them out.
-func wholeUsage(u Usage, excludes bool) Usage {
-	if u.Input == nil {
-		return u
-	}
-	var cached int64
-	for _, c := range []*int64{u.CacheRead, u.CacheWrite} {
-		if c != nil {
-			cached += *c
+// wholeUsage makes the input count include cached tokens and the output count reasoning. Where a part alone is more than the count, it was
+// surely left out; else a total tells, when it is the sum with the part and not the one without.
+func (n *node) wholeUsage() Usage {
+	u := n.facts.Usage
+	if u.Input != nil {
+		cached := tokens(u.CacheRead) + tokens(u.CacheWrite)
+		if n.facts.InputExcludes || cached > *u.Input || n.leftOut(cached, tokens(u.Reasoning)) {
+			u.Input = new(*u.Input + cached)
 		}
 	}
-	if excludes || cached > *u.Input {
-		u.Input = new(*u.Input + cached)
+	if u.Output != nil {
+		reasoning := tokens(u.Reasoning)
+		if reasoning > *u.Output || n.leftOut(reasoning, tokens(u.CacheRead)+tokens(u.CacheWrite)) {
+			u.Output = new(*u.Output + reasoning)
+		}
 	}
 	return u
+}
+
+// leftOut says whether the total that a span states is that of its two counts and a part of one of them, so that the count has it not. Where
+// the other count's part is as large, it is not known which of the two is meant.
+func (n *node) leftOut(part, other int64) bool {
+	u, total := n.facts.Usage, n.span.Attrs.Int(totalKeys...)
+	if total == nil || part == 0 || u.Input == nil || u.Output == nil {
+		return false
+	}
+	beyond := *total - *u.Input - *u.Output
+	return beyond == part && part != other || other > 0 && beyond == part+other
+}
+
+var totalKeys = []string{"gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens", "aws.genai.token_count_total"}
+
+// tokens is a count, 0 when it is not known.
+func tokens(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 // totalOfAgents stands in where no call of a model is recorded: the outermost agents' own totals, each as one call.

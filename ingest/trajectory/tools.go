@@ -161,6 +161,7 @@ func (b *builder) collect() {
 				}
 			}
 		}
+		splitJoined(c.node.facts.Output)
 		for _, m := range c.node.facts.Output {
 			for _, p := range m.Parts {
 				if p.Kind != PartToolCall {
@@ -292,25 +293,29 @@ func (b *builder) questionOf(p Part, agent *node) *asked {
 	return nil
 }
 
-// pair joins executions with requests: by id, by name and arguments, by name and order; within one agent, save for ids.
+// pair joins executions with requests: by id, by name and arguments, by name and order; within one agent, save for ids. An execution whose
+// clock was off may seem earlier than its request. Requests that are recalled were executed elsewhere.
 func (b *builder) pair() {
 	free := slices.Clone(b.tools)
 	for _, match := range []func(*asked, *node) bool{
-		func(a *asked, n *node) bool { return a.part.ID != "" && a.part.ID == n.facts.CallID },
+		func(a *asked, n *node) bool { return a.before(n) && a.part.ID != "" && a.part.ID == n.facts.CallID },
+		func(a *asked, n *node) bool { return n.shift != 0 && a.part.ID != "" && a.part.ID == n.facts.CallID },
 		func(a *asked, n *node) bool {
-			return a.agent == n.agent && a.part.Name == n.facts.ToolName && a.part.Value.equal(n.facts.Arguments)
-		},
-		func(a *asked, n *node) bool { return a.agent == n.agent && a.part.Name == n.facts.ToolName },
-		func(a *asked, n *node) bool {
-			return className(n.facts.ToolName) && !absent(n.facts.Arguments) && a.part.Value.equal(n.facts.Arguments)
+			return a.before(n) && a.agent == n.agent && a.part.Name == n.facts.ToolName && a.part.Value.equal(n.facts.Arguments)
 		},
 		func(a *asked, n *node) bool {
-			return a.part.Name == n.facts.ToolName && a.part.Value.equal(n.facts.Arguments)
+			return a.before(n) && a.agent == n.agent && a.part.Name == n.facts.ToolName
+		},
+		func(a *asked, n *node) bool {
+			return a.before(n) && className(n.facts.ToolName) && !absent(n.facts.Arguments) && a.part.Value.equal(n.facts.Arguments)
+		},
+		func(a *asked, n *node) bool {
+			return a.before(n) && a.part.Name == n.facts.ToolName && a.part.Value.equal(n.facts.Arguments)
 		},
 	} {
 		free = slices.DeleteFunc(free, func(n *node) bool {
 			for _, a := range b.asked {
-				if a.exec == nil && a.before(n) && match(a, n) {
+				if a.exec == nil && !a.recalled && match(a, n) {
 					a.exec = n
 					return true
 				}
@@ -320,9 +325,9 @@ func (b *builder) pair() {
 	}
 }
 
-// before says whether a request can have led to an execution. Recalled ones were executed elsewhere.
+// before says whether a request can have led to an execution.
 func (a *asked) before(n *node) bool {
-	return !a.recalled && (a.call == nil || !n.start.Before(a.call.node.start))
+	return a.call == nil || !n.start.Before(a.call.node.start)
 }
 
 // emit makes the tool calls, in the order in which they happened.
@@ -376,6 +381,13 @@ func (b *builder) requested(a *asked, t *ToolCall) {
 	from := cmp.Or(a.call, a.seenIn)
 	if a.exec != nil {
 		b.executed(a.exec, t)
+		if !a.before(a.exec) { // where its clock was set to is only a guess
+			late := a.at().Sub(t.Start)
+			t.Start = t.Start.Add(late)
+			if !t.End.IsZero() {
+				t.End = t.End.Add(late)
+			}
+		}
 		t.ID, t.Name = cmp.Or(a.part.ID, t.ID), cmp.Or(a.part.Name, t.Name)
 		if absent(t.Arguments) || t.Arguments.JSON == nil && a.part.Value.JSON != nil {
 			t.Arguments = a.part.Value
