@@ -13,8 +13,9 @@ var _ = add(Dialect{
 	Name: "agent-framework",
 	Rank: 14,
 	Keys: []string{"gen_ai.", "workflow.", "executor.", "message."}, Scopes: agentFrameworkScopes,
-	Score: scoreAgentFramework,
-	Read:  readAgentFramework,
+	Score:    scoreAgentFramework,
+	Read:     readAgentFramework,
+	Includes: overGenAI,
 	Remedies: map[Fact]string{
 		FactToolCalls:     agentFrameworkContent,
 		FactToolExecution: "let the framework invoke the functions (FunctionInvokingChatClient, @ai_function): those that the caller runs have no span",
@@ -64,8 +65,8 @@ func readAgentFramework(s *Span) Facts {
 	case "workflow.run", "workflow_invoke":
 		f.Agent = cmp.Or(a.Str("workflow.name"), f.Agent)
 	}
-	if f.Role == RoleModel && s.ParentID != "" {
-		f.SessionID = a.Str("session.id") // the conversation's id is another with each response
+	if f.Role == RoleModel && s.ParentID != "" { // the conversation's id is another with each response
+		f.SessionID, f.Run = a.Str("session.id"), a.Str("gen_ai.conversation.id")
 	}
 	if f.Role == RoleAgent && isUUID(f.Agent) {
 		f.Agent = "agent" // one without a name has a new id with each run

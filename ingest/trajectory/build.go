@@ -108,7 +108,7 @@ func (n *node) read() {
 	}
 	n.facts = n.dialect.Read(n.span)
 	for _, d := range others {
-		if n.facts.thin() {
+		if n.facts.thin() && !slices.Contains(n.dialect.Includes, d.Name) {
 			before := n.facts.weight()
 			fill(&n.facts, d.Read(n.span))
 			if n.facts.weight() > before {

@@ -20,11 +20,17 @@ type Dialect struct {
 	Score func(*Span) int
 	// Read says what the span states. It runs only for the dialect that won the span.
 	Read func(*Span) Facts
+	// Includes names the plainer dialects whose keys Read reads as well: what it leaves blank, it leaves blank on purpose, and none of
+	// these completes it.
+	Includes []string
 	// Remedies names, per fact, the emitter's own setting that would supply it.
 	Remedies map[Fact]string
 
 	needs uint64 // the families of Keys
 }
+
+// overGenAI is Includes of the dialects that are built on the conventions' keys.
+var overGenAI = []string{"otel-genai", "otel-genai-events"}
 
 // dialects is the table of all dialects by rank; files add to it while the package initialises.
 var dialects []*Dialect
@@ -60,6 +66,7 @@ type Facts struct {
 	Role      Role
 	Agent     string // the agent this span belongs to or is, if it says so
 	SessionID string
+	Run       string // what stands where the conversation's id belongs and is that of one run or answer: it joins no traces
 	UserID    string
 
 	// Model calls.

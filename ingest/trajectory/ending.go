@@ -31,7 +31,7 @@ func (b *builder) identity() {
 		o.SessionID, o.UserID = cmp.Or(o.SessionID, realSession(n.facts.SessionID)), cmp.Or(o.UserID, n.facts.UserID)
 		named := n.survey.families&identityKeys != 0
 		if named && o.SessionID == "" {
-			o.SessionID = realSession(n.attr(sessionKeys...))
+			o.SessionID = realSession(n.namedSession())
 		}
 		if named && o.UserID == "" {
 			o.UserID = n.attr(userKeys...)
@@ -69,6 +69,16 @@ func (b *builder) fromRoot() []*node {
 		return b.nodes
 	}
 	return append([]*node{b.root}, b.nodes...)
+}
+
+// namedSession is the conversation that the span itself names, in whatever words, save what its dialect knows to be one run's.
+func (n *node) namedSession() string {
+	for _, k := range sessionKeys {
+		if id := n.attr(k); id != "" && id != n.facts.Run {
+			return id
+		}
+	}
+	return ""
 }
 
 // realSession refuses what some emitters put in the conversation's place: the id of the previous response.
@@ -147,31 +157,50 @@ func (b *builder) lastAgent() *node {
 	return nil
 }
 
-// reply is what the agent answered at the end: what the root or the outermost agent says it did, else the text of the last model call
-// that asked for nothing more and works for no tool.
+// reply is what the agent answered at the end: what the root says it did, else the agent that answered last, unless another went on after
+// it; else the text of the last model call that asked for nothing more and works for no tool.
 func (b *builder) reply() *string {
-	for _, n := range b.fromRoot() {
-		if n.facts.Role != RoleAgent && n != b.root || n.facts.Role == RoleModel || n.agent != nil && n.agent != n {
-			continue
-		}
-		if n.facts.Reply != "" {
-			return new(n.facts.Reply)
-		}
-		if s := lastAnswer(n.facts.Output); s != "" {
+	if b.root != nil && b.root.facts.Role != RoleModel {
+		if s := b.root.answered(); s != "" {
 			return &s
 		}
 	}
+	last, agent := b.lastCall(), b.lastAnswering()
+	if agent != nil && (last == nil || last.node.agent == nil || inside(last.node, agent) || last.node.start.Before(agent.ended())) {
+		return new(agent.answered())
+	}
+	if last == nil {
+		return nil
+	}
+	m := &b.out.ModelCalls[last.index]
+	if len(m.ToolCalls) > 0 || len(last.node.facts.Output) == 0 || m.FinishReason == FinishToolCalls {
+		return nil
+	}
+	return new(m.Text)
+}
+
+// answered is the answer that an agent's or a root's span states, "" when it states none.
+func (n *node) answered() string { return cmp.Or(n.facts.Reply, lastAnswer(n.facts.Output)) }
+
+// lastCall is the last call of a model that works for no tool.
+func (b *builder) lastCall() *call {
 	for _, c := range slices.Backward(b.calls) {
-		if toolAround(c.node) {
-			continue
+		if !toolAround(c.node) {
+			return c
 		}
-		m := &b.out.ModelCalls[c.index]
-		if len(m.ToolCalls) > 0 || len(c.node.facts.Output) == 0 || m.FinishReason == FinishToolCalls {
-			return nil
-		}
-		return new(m.Text)
 	}
 	return nil
+}
+
+// lastAnswering is the agent that ended last of those that state an answer: the outermost, and none that works for a tool.
+func (b *builder) lastAnswering() (last *node) {
+	for _, n := range b.nodes {
+		if n.facts.Role != RoleAgent || n.answered() == "" || toolAround(n) || last != nil && (inside(n, last) || n.ended().Before(last.ended())) {
+			continue
+		}
+		last = n
+	}
+	return last
 }
 
 // toolAround says whether a call is made inside a tool: a sub-agent's, whose answer is the tool's result.

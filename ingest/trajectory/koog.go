@@ -15,8 +15,9 @@ var _ = add(Dialect{
 	Name: "koog",
 	Rank: 25,
 	Keys: []string{"koog."}, Scopes: []string{"ai.koog"},
-	Score: scoreKoog,
-	Read:  readKoog,
+	Score:    scoreKoog,
+	Read:     readKoog,
+	Includes: overGenAI,
 	Remedies: map[Fact]string{
 		FactToolCalls:    koogVerbose,
 		FactArguments:    koogVerbose,
@@ -51,6 +52,8 @@ func readKoog(s *Span) Facts {
 	shown, hidden := koogShown(s)
 	f := genaiFrame(shown)
 	f.Arguments, f.Result = Value{Parsed: ParsedAbsent}, Value{Parsed: ParsedAbsent}
+	f.Run = shown.Attrs.Str("gen_ai.conversation.id")
+	f.SessionID = shown.Attrs.Str("session.id")
 	if f.Error != nil {
 		_, code, _ := strings.Cut(f.Error.Type, "httpCode=") // "KoogHttpClientException-OpenAI-httpCode=429"
 		f.Error.Code = cmp.Or(f.Error.Code, codeOf(code))
@@ -61,7 +64,7 @@ func readKoog(s *Span) Facts {
 		hidden.ofModel(&f)
 	case RoleTool:
 		koogTool(shown, &f)
-		hidden.ofTool(&f, shown.Attrs.Str("koog.event.id"))
+		hidden.ofTool(&f)
 	case RoleAgent:
 		genaiContent(shown.Attrs, &f)
 		hidden.ofModel(&f)
@@ -163,42 +166,26 @@ func (h hiddenKeys) any(prefixes ...string) bool {
 	})
 }
 
-// ofModel notes what is hidden of a call. Messages that are known to be there, and nothing of them, keep the plain reading of the same keys
-// from taking the word that stands in their place for content.
+// ofModel notes what is hidden of a call.
 func (h hiddenKeys) ofModel(f *Facts) {
-	in, out := h.any("gen_ai.input.messages", "gen_ai.prompt.", "content"), h.any("gen_ai.output.messages", "gen_ai.completion.", "content", "message", "tool_calls")
-	if in && f.Input.Empty() {
-		f.Input.Messages = []Message{{Role: "user"}}
-	}
-	if out && len(f.Output) == 0 {
-		f.Output = []Message{{Role: "assistant"}}
-	}
-	if in {
+	if h.any("gen_ai.input.messages", "gen_ai.prompt.", "content") {
 		f.Hidden = append(f.Hidden, FactUserMessages, FactResults)
 	}
-	if out {
+	if h.any("gen_ai.output.messages", "gen_ai.completion.", "content", "message", "tool_calls") {
 		f.Hidden = append(f.Hidden, FactReply, FactToolCalls)
 	}
 	if h.any("gen_ai.tool.definitions") {
 		f.Hidden = append(f.Hidden, FactToolsOffered)
 	}
-	if len(h) > 0 {
-		f.FinishRaw = cmp.Or(f.FinishRaw, "unknown")
-	}
 }
 
-// ofTool notes what is hidden of an execution. The event's id stands in for the call's, which calls without one lack.
-func (h hiddenKeys) ofTool(f *Facts, event string) {
+// ofTool notes what is hidden of an execution.
+func (h hiddenKeys) ofTool(f *Facts) {
 	if h.any("gen_ai.tool.call.arguments", "input.value") {
-		f.Arguments = ParseValue("[REDACTED]")
 		f.Hidden = append(f.Hidden, FactArguments)
 	}
 	if h.any("gen_ai.tool.call.result", "output.value") {
-		f.Result, f.HasResult = ParseValue("[REDACTED]"), true
 		f.Hidden = append(f.Hidden, FactResults)
-	}
-	if len(h) > 0 {
-		f.CallID = cmp.Or(f.CallID, event)
 	}
 }
 

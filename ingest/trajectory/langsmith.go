@@ -13,8 +13,9 @@ var _ = add(Dialect{
 	Name: "langsmith",
 	Rank: 10,
 	Keys: []string{"langsmith."}, Scopes: []string{"langsmith"},
-	Score: scoreLangSmith,
-	Read:  readLangSmith,
+	Score:    scoreLangSmith,
+	Read:     readLangSmith,
+	Includes: overGenAI,
 	Remedies: map[Fact]string{
 		FactToolCalls:     "unset LANGSMITH_HIDE_OUTPUTS",
 		FactToolExecution: "wrap tools with traceable(fn, {run_type: \"tool\"}) (Python: @traceable(run_type=\"tool\"))",

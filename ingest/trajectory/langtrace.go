@@ -13,8 +13,9 @@ var _ = add(Dialect{
 	Name: "langtrace",
 	Rank: 26,
 	Keys: []string{"langtrace."}, Scopes: []string{"@langtrase/", "langtrace"},
-	Score: scoreLangtrace,
-	Read:  readLangtrace,
+	Score:    scoreLangtrace,
+	Read:     readLangtrace,
+	Includes: overGenAI,
 	Remedies: map[Fact]string{
 		FactToolExecution: "open a span around each tool's execution (execute_tool NAME, with gen_ai.tool.*): Langtrace's client instrumentations see no tools run",
 		FactToolsOffered:  "update the Langtrace SDK: it records gen_ai.request.tools",

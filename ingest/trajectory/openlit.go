@@ -8,11 +8,12 @@ import (
 // OpenLIT writes the conventions' keys with some of its own, and names itself on every span. A chat span that asks for a tool carries the
 // tool's name, call id and arguments too; old versions put content into span events as prose.
 var _ = add(Dialect{
-	Name:  "openlit",
-	Rank:  23,
-	Keys:  []string{"gen_ai."},
-	Score: scoreOpenLIT,
-	Read:  readOpenLIT,
+	Name:     "openlit",
+	Rank:     23,
+	Keys:     []string{"gen_ai."},
+	Score:    scoreOpenLIT,
+	Read:     readOpenLIT,
+	Includes: overGenAI,
 	Remedies: map[Fact]string{
 		FactToolCalls:     "call openlit.init with captureMessageContent: true (Python: capture_message_content=True)",
 		FactToolExecution: "instrument the framework that runs the tools (openlit's LangChain, LangGraph or OpenAI Agents instrumentation): the provider's client alone cannot see them run",

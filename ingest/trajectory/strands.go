@@ -11,8 +11,9 @@ var _ = add(Dialect{
 	Name: "strands",
 	Rank: 8,
 	Keys: []string{"gen_ai.", "event_loop.", "agent_loop."}, Scopes: []string{"strands.telemetry"},
-	Score: scoreStrands,
-	Read:  readStrands,
+	Score:    scoreStrands,
+	Read:     readStrands,
+	Includes: overGenAI,
 	Remedies: map[Fact]string{
 		FactToolsOffered:  "update strands-agents: newer versions list the tools' names in gen_ai.agent.tools",
 		FactToolSchemas:   "set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_tool_definitions (Python; the TypeScript SDK sends names only), or name the tools in the catalog (tools: in pawl.yaml)",
