@@ -38,14 +38,17 @@ type Absorber struct {
 	opts  Options
 
 	mu    sync.Mutex
-	dirty map[string]bool // groups to look at in the next sweep, by fingerprint digest
+	dirty map[string]bool // groups to look at in the next sweep, by fingerprint digest; true: anew, whatever was refused before
+
+	looked map[string]time.Time // of the sweep alone: when a batch was last looked at, by its key
+	told   map[string]bool      // of the fold alone: what could not be folded, so that it is said once
 }
 
 // NewAbsorber makes an absorber; Run starts it.
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
 	o.CasesPerPR = orDefault(o.CasesPerPR, 10)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}}
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, looked: map[string]time.Time{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {
@@ -67,7 +70,7 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.TraceID, v.Revision, v.seq) })
 		}
 		for _, f := range v.Findings {
-			o := Occurrence{Finding: f, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
+			o := Occurrence{Finding: f, Service: v.Service, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
 			o.Again = v.Replaces.had(f)
 			fp := f.Fingerprint.Digest()
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Take(o) })
@@ -75,15 +78,28 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 	}
 	last := vs[len(vs)-1].seq
 	for _, fp := range slices.Sorted(maps.Keys(steps)) {
-		if err := a.changeGroup(ctx, fp, func(g *Group) bool { return applyAll(g, steps[fp], last) }); err != nil {
+		if err := a.lasting(a.changeGroup(ctx, fp, func(g *Group) bool { return applyAll(g, steps[fp], last) })); err != nil {
 			return err
 		}
-		a.touch(fp)
+		a.touch(fp, false)
 	}
 	if err := a.learn(ctx, vs); err != nil {
 		return err
 	}
 	return a.countServices(ctx, vs)
+}
+
+// lasting passes on an error that is worth another try. One that would come again for ever, such as a value that has grown too large, is said once and
+// costs what it is about, not everything else.
+func (a *Absorber) lasting(err error) error {
+	if err == nil || passing(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queue.ErrClosed) {
+		return err
+	}
+	if !a.told[err.Error()] {
+		a.told[err.Error()] = true
+		a.lg.Error("verdicts are not counted here: report this", "err", err)
+	}
+	return nil
 }
 
 func applyAll(g *Group, steps []func(*Group) bool, last uint64) bool {
@@ -115,16 +131,17 @@ func (a *Absorber) changeGroup(ctx context.Context, fp string, change func(*Grou
 	return nil
 }
 
-func (a *Absorber) touch(fp string) {
+// touch has the group looked at in the next sweep; anew asks for specimens to be tried again that were refused before.
+func (a *Absorber) touch(fp string, anew bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.dirty[fp] = true
+	a.dirty[fp] = a.dirty[fp] || anew
 }
 
-func (a *Absorber) takeDirty() []string {
+func (a *Absorber) takeDirty() map[string]bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := slices.Sorted(maps.Keys(a.dirty))
+	out := maps.Clone(a.dirty)
 	clear(a.dirty)
 	return out
 }

@@ -80,18 +80,21 @@ func (l *learnt) take(vs []sequenced) bool {
 func (a *Absorber) learn(ctx context.Context, vs []sequenced) error {
 	byRoute := map[string][]sequenced{}
 	for _, v := range vs {
-		if v.Run != nil && v.Replaces == nil {
+		if v.Run != nil && v.Replaces == nil && len(v.Run.Key.Service)+len(v.Run.Key.Agent)+len(v.Run.Key.Route) <= maxRouteName {
 			k := routeKey(v.Run.Key)
 			byRoute[k] = append(byRoute[k], v)
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(byRoute)) {
-		if err := a.learnRoute(ctx, k, byRoute[k]); err != nil {
+		if err := a.lasting(a.learnRoute(ctx, k, byRoute[k])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// maxRouteName bounds service, agent and route together, in bytes: a name beyond it holds a run's own words and would never be met again.
+const maxRouteName = 2048
 
 // routeKey is the bucket's key: a route may be longer than a key can be.
 func routeKey(k baseline.Key) string {

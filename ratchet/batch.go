@@ -11,7 +11,8 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
-// Batch is the cases of one pull request. It collects until Frozen is set; from then on its intent alone says what is written.
+// Batch is the cases of one pull request. It collects until it is shut, which is for good; frozen, its intent alone says what is written. A batch whose
+// cases were all taken back stays, empty, so that its number is not given again.
 type Batch struct {
 	Repo    string         `json:"repo"`
 	Base    string         `json:"base"`
@@ -21,10 +22,12 @@ type Batch struct {
 	Number  int            `json:"number"`
 	Opened  time.Time      `json:"opened"` // when the first case joined
 	Members []Member       `json:"members"`
-	Intent  *ghpr.Intent   `json:"intent"`  // nil while the batch collects; without body and contents of files, which are objects
+	Shut    bool           `json:"shut"`    // no more cases join: it is full, or was frozen once
+	Intent  *ghpr.Intent   `json:"intent"`  // nil until the batch is frozen; without body and contents of files, which are objects
 	Body    string         `json:"body"`    // object with the intent's body
 	Preview string         `json:"preview"` // object with the preview, "" for none
 	Told    bool           `json:"told"`    // the groups know that the pull request was closed
+	Fault   string         `json:"fault"`   // why it cannot be frozen or previewed, "" when it can
 }
 
 // Member is one case of a batch.
@@ -32,6 +35,7 @@ type Member struct {
 	Fingerprint string    `json:"fingerprint"` // digest
 	CaseID      string    `json:"case_id"`
 	CaseDigest  string    `json:"case_digest"`
+	TraceID     string    `json:"trace_id"` // of the trace that is the case's recording
 	Title       string    `json:"title"`
 	Why         string    `json:"why"`
 	Rule        string    `json:"rule"`
@@ -49,25 +53,42 @@ func (b *Batch) Key() string {
 	return fmt.Sprintf("%s %s %s %s %d", b.Repo, b.Base, b.Label, b.Service, b.Number)
 }
 
-// same says whether a case of that target, label and service belongs into this series of batches.
-func (b *Batch) same(t Target, label classify.Label, service string) bool {
-	return b.Repo == t.Repo && b.Base == t.Base && b.Set == t.Set && b.Label == label && b.Service == service
+// series says whether batches of that target, label and service are numbered with this one.
+func (b *Batch) series(t Target, label classify.Label, service string) bool {
+	return b.Repo == t.Repo && b.Base == t.Base && b.Label == label && b.Service == service
 }
 
 // Collecting says whether cases may still join.
-func (b *Batch) Collecting() bool { return b.Intent == nil }
+func (b *Batch) Collecting() bool { return b.Intent == nil && !b.Shut }
+
+// unsent says that nothing of the batch has left: it may still be taken back.
+func (b *Batch) unsent() bool {
+	return b.Intent == nil || b.Intent.Receipt.State == "" && b.Intent.Parked == nil && untouched(b.Intent.Steps.Ref) && untouched(b.Intent.Steps.PR)
+}
+
+func untouched(s ghpr.Step) bool { return s.Outcome == ghpr.Planned && s.Sends == 0 }
 
 // Join adds a case, once per fingerprint.
 func (b *Batch) Join(m Member) {
-	if !slices.ContainsFunc(b.Members, func(o Member) bool { return o.Fingerprint == m.Fingerprint }) {
+	if b.member(m.Fingerprint) < 0 {
 		b.Members = append(b.Members, m)
 	}
+}
+
+// member is the index of the case of a fingerprint, -1 for none.
+func (b *Batch) member(fp string) int {
+	return slices.IndexFunc(b.Members, func(m Member) bool { return m.Fingerprint == fp })
+}
+
+// holds says whether both hold the same cases in the same order.
+func (b *Batch) holds(o *Batch) bool {
+	return slices.EqualFunc(b.Members, o.Members, func(x, y Member) bool { return x.Fingerprint == y.Fingerprint && x.CaseDigest == y.CaseDigest })
 }
 
 // NewMember describes a made case. yaml and trace are the digests of its two files in the object store.
 func NewMember(made Made, yaml, trace string) Member {
 	c := made.Case
-	return Member{Fingerprint: c.Fingerprint.Digest(), CaseID: c.ID, CaseDigest: made.Digest, Title: c.Title, Why: made.Why, Rule: c.Provenance.Rule,
+	return Member{Fingerprint: c.Fingerprint.Digest(), CaseID: c.ID, CaseDigest: made.Digest, TraceID: made.TraceID, Title: c.Title, Why: clip(made.Why, maxText), Rule: c.Provenance.Rule,
 		Confidence: c.Provenance.Confidence, Count: c.Provenance.Count, FirstSeen: c.Provenance.FirstSeen, LastSeen: c.Provenance.LastSeen,
 		Weak: c.Weak, YAML: yaml, Trace: trace}
 }
@@ -95,12 +116,22 @@ func (b *Batch) Change(content Content) (ghpr.Change, error) {
 
 func slug(label string) string { return strings.ReplaceAll(label, "_", "-")[:min(len(label), 40)] }
 
-func (b *Batch) title() string {
+// plainTitle holds our own words alone.
+func (b *Batch) plainTitle() string {
 	what := fmt.Sprintf("%d regression cases", len(b.Members))
 	if len(b.Members) == 1 {
 		what = "a regression case"
 	}
-	return fmt.Sprintf("pawl: %s for %s in %s", what, b.Label, classify.SafeName(b.Service))
+	return fmt.Sprintf("pawl: %s for %s", what, b.Label)
+}
+
+// title names the service too, if there is room for it.
+func (b *Batch) title() string {
+	title := b.plainTitle()
+	if in := " in " + classify.SafeName(b.Service); b.Service != "" && len(title)+len(in) <= ghpr.MaxTitle {
+		title += in
+	}
+	return title
 }
 
 func (b *Batch) lead() string {

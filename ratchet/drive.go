@@ -2,8 +2,10 @@ package ratchet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -14,11 +16,11 @@ import (
 
 // drive takes one batch a step further: collecting -> frozen -> preview or pull request -> closed or merged.
 func (a *Absorber) drive(ctx context.Context, now time.Time, b *Batch) error {
-	if b.Collecting() {
-		if now.Sub(b.Opened) < a.opts.Hold && len(b.Members) < a.opts.CasesPerPR {
+	if b.Intent == nil {
+		if a.held(now, b) {
 			return nil
 		}
-		if err := a.freeze(ctx, b); err != nil {
+		if frozen, err := a.freeze(ctx, now, b); err != nil || !frozen {
 			return err
 		}
 	}
@@ -26,17 +28,46 @@ func (a *Absorber) drive(ctx context.Context, now time.Time, b *Batch) error {
 	case a.opts.Mode == ghpr.ModePreview:
 		return a.preview(ctx, now, b)
 	case a.opts.Mode == ghpr.ModeOpen && a.wants(now, b):
+		a.looked[b.Key()] = now
 		if err := a.reconcile(ctx, now, b); err != nil {
 			return err
 		}
 	}
-	if b.Intent.Receipt.State == ghpr.StateClosed && !b.Told {
+	switch state := b.Intent.Receipt.State; {
+	case state == ghpr.StateClosed && !b.Told:
 		return a.refuse(ctx, now, b)
+	case state != ghpr.StateClosed && b.Told:
+		return a.relent(ctx, now, b)
 	}
 	return nil
 }
 
-// wants says whether the pull request needs a round now: it is not finished, or it is open and was not looked at for a while.
+// held says whether the batch is not to be frozen yet: it is empty, it waits for more cases, or freezing it failed a while ago. A clock that was set
+// back holds nothing.
+func (a *Absorber) held(now time.Time, b *Batch) bool {
+	if len(b.Members) == 0 {
+		return true
+	}
+	if b.Fault != "" && recently(now, a.looked[b.Key()], a.opts.Observe) {
+		return true
+	}
+	return b.Collecting() && recently(now, b.Opened, a.opts.Hold)
+}
+
+// recently says that then is less than a span ago. What lies ahead of now was written by another clock and is not recent.
+func recently(now, then time.Time, span time.Duration) bool {
+	ago := now.Sub(then)
+	return ago >= 0 && ago < span
+}
+
+// A closed pull request may be opened again by whoever closed it: it is looked at more and more seldom than an open one, and at last no more.
+const (
+	closedPace = 12
+	closedFor  = 30 * 24 * time.Hour
+)
+
+// wants says whether the pull request needs a round now: it is not finished, or was not looked at for a while. When it was is this process's to know:
+// a look that found nothing new is not stored.
 func (a *Absorber) wants(now time.Time, b *Batch) bool {
 	in := b.Intent
 	if in.Parked != nil || now.Before(in.NotBefore) {
@@ -45,37 +76,98 @@ func (a *Absorber) wants(now time.Time, b *Batch) bool {
 	if !in.Done() {
 		return true
 	}
-	return in.Receipt.State == ghpr.StateOpen && now.Sub(in.Receipt.ObservedAt) >= a.opts.Observe
+	switch in.Receipt.State {
+	case ghpr.StateOpen:
+		return !recently(now, a.looked[b.Key()], a.opts.Observe)
+	case ghpr.StateClosed:
+		return !recently(now, a.looked[b.Key()], closedPace*a.opts.Observe) && now.Sub(in.Receipt.ObservedAt) < closedFor
+	}
+	return false
 }
 
-func (a *Absorber) freeze(ctx context.Context, b *Batch) error {
-	change, err := b.Change(a.content(ctx))
+// freeze fixes what the batch writes. A case whose files cannot leave is taken out first; then it says no, and the next sweep goes on.
+func (a *Absorber) freeze(ctx context.Context, now time.Time, b *Batch) (frozen bool, err error) {
+	if out, err := a.sift(ctx, b); out || err != nil {
+		return false, err
+	}
+	in, err := a.intent(ctx, b)
 	if err != nil {
-		return err
+		return false, a.fault(ctx, now, b, err)
 	}
-	if err := a.lastLook(change); err != nil {
-		return err
-	}
-	in, err := ghpr.Freeze(change)
+	body, err := a.q.Objects.Put(ctx, []byte(in.Body))
 	if err != nil {
-		return err
-	}
-	if b.Body, err = a.q.Objects.Put(ctx, []byte(in.Body)); err != nil {
-		return err
+		return false, err
 	}
 	small := slim(in)
-	b.Intent = &small
-	return a.changeBatch(ctx, b.Key(), func(stored *Batch) error {
-		if stored.Intent != nil && stored.Intent.ID != in.ID || len(stored.Members) != len(b.Members) {
+	return true, a.changeBatch(ctx, b.Key(), func(stored *Batch) error {
+		if stored.Intent != nil && stored.Intent.ID != in.ID || !stored.holds(b) {
 			return errRace
 		}
-		if stored.Intent != nil {
-			b.Intent, b.Body = stored.Intent, stored.Body
-			return nil
+		if stored.Intent == nil {
+			stored.Intent, stored.Body, stored.Shut, stored.Fault = &small, body, true, ""
 		}
-		stored.Intent, stored.Body = &small, b.Body
+		*b = *stored
 		return nil
 	})
+}
+
+// intent renders and freezes the batch's change.
+func (a *Absorber) intent(ctx context.Context, b *Batch) (ghpr.Intent, error) {
+	change, err := b.Change(a.content(ctx))
+	if err != nil {
+		return ghpr.Intent{}, err
+	}
+	texts := []string{change.Title, change.CommitMessage, change.Key}
+	for _, block := range change.Body {
+		texts = append(texts, block.Text)
+	}
+	if err := a.lastLook(texts...); err != nil {
+		return ghpr.Intent{}, err
+	}
+	in, err := ghpr.Freeze(change)
+	if err != nil { // a service may be called what no title may say, such as a number with # before it
+		change.Title = b.plainTitle()
+		if again, second := ghpr.Freeze(change); second == nil {
+			return again, nil
+		}
+	}
+	return in, err
+}
+
+// sift takes out the cases whose files must not leave or are gone, and says whether there were any.
+func (a *Absorber) sift(ctx context.Context, b *Batch) (out bool, err error) {
+	for _, m := range b.Members {
+		yaml, trace, err := a.content(ctx)(m)
+		reason := ""
+		if errors.Is(err, queue.ErrNotFound) {
+			reason = "the files that were made of it are gone"
+		} else if err != nil {
+			return out, err
+		} else if err := a.lastLook(m.CaseID, m.Title, m.Why, yaml, trace); err != nil {
+			reason = "a last look found what redaction had missed: " + err.Error()
+		}
+		if reason == "" {
+			continue
+		}
+		out = true
+		if err := a.reject(ctx, b.Key(), m, reason); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// fault notes on the batch why it does not go on, for people to see; it is tried again from time to time.
+func (a *Absorber) fault(ctx context.Context, now time.Time, b *Batch, cause error) error {
+	if passing(cause) || ctx.Err() != nil {
+		return cause
+	}
+	a.looked[b.Key()] = now
+	if text := clip(cause.Error(), maxText); b.Fault != text {
+		a.lg.Error("a batch cannot become a pull request", "batch", b.Key(), "err", cause)
+		return a.changeBatch(ctx, b.Key(), func(stored *Batch) error { stored.Fault = text; return nil })
+	}
+	return nil
 }
 
 // slim is an intent as a batch stores it: a bucket's value is small, so what is long lies in the object store.
@@ -85,16 +177,9 @@ func slim(in ghpr.Intent) ghpr.Intent {
 	return s
 }
 
-// lastLook scans what is about to be frozen, words and files alike, for what must never leave. It knows nothing of how it was redacted.
-func (a *Absorber) lastLook(c ghpr.Change) error {
+// lastLook scans texts that are about to be frozen, words and files alike, for what must never leave. It knows nothing of how they were redacted.
+func (a *Absorber) lastLook(texts ...string) error {
 	look := a.maker.Redactor.Session()
-	texts := []string{c.Title, c.CommitMessage, c.Key}
-	for _, b := range c.Body {
-		texts = append(texts, b.Text)
-	}
-	for _, f := range c.Files {
-		texts = append(texts, f.Path, f.Content)
-	}
 	for _, t := range texts {
 		if err := look.Verify([]byte(t)); err != nil {
 			return err
@@ -115,23 +200,32 @@ func (a *Absorber) content(ctx context.Context) Content {
 	}
 }
 
-// whole gives the intent with the contents of its files.
-func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
-	change, err := b.Change(a.content(ctx))
-	if err != nil {
-		return ghpr.Intent{}, err
-	}
-	text := map[string]string{}
-	for _, f := range change.Files {
-		text[ghpr.BlobID(f.Content)] = f.Content
-	}
+// embodied gives the intent with its body and without the contents of its files.
+func (a *Absorber) embodied(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 	in := *b.Intent
 	body, err := a.q.Objects.Get(ctx, b.Body)
 	if err != nil {
 		return in, fmt.Errorf("body: %w", err)
 	}
 	in.Body = string(body)
-	in.Files = append([]ghpr.FrozenFile{}, in.Files...)
+	return in, nil
+}
+
+// whole gives the intent with the contents of its files.
+func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
+	in, err := a.embodied(ctx, b)
+	if err != nil {
+		return in, err
+	}
+	text := map[string]string{}
+	for _, m := range b.Members {
+		yaml, trace, err := a.content(ctx)(m)
+		if err != nil {
+			return in, fmt.Errorf("files of case %s: %w", m.CaseID, err)
+		}
+		text[ghpr.BlobID(yaml)], text[ghpr.BlobID(trace)] = yaml, trace
+	}
+	in.Files = slices.Clone(in.Files)
 	for i, f := range in.Files {
 		content, ok := text[f.Blob]
 		if !ok {
@@ -142,32 +236,43 @@ func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 	return in, nil
 }
 
+// preview keeps what the batch would write, for people to look at.
 func (a *Absorber) preview(ctx context.Context, now time.Time, b *Batch) error {
-	if b.Preview != "" {
+	if b.Preview != "" || b.Fault != "" && recently(now, a.looked[b.Key()], a.opts.Observe) {
 		return nil
 	}
 	in, err := a.whole(ctx, b)
 	if err != nil {
-		return err
+		return a.fault(ctx, now, b, err)
 	}
 	plan, err := a.pr.Preview(ctx, now, in)
 	if err != nil {
-		return err
+		return a.fault(ctx, now, b, err)
 	}
 	doc, err := json.Marshal(plan)
 	if err != nil {
-		return err
+		return a.fault(ctx, now, b, err)
 	}
 	object, err := a.q.Objects.Put(ctx, doc)
 	if err != nil {
 		return err
 	}
 	a.lg.Info("pull request ready to be looked at", "title", in.Title, "cases", len(b.Members), "mode", "preview")
-	return a.changeBatch(ctx, b.Key(), func(stored *Batch) error { stored.Preview = object; return nil })
+	return a.changeBatch(ctx, b.Key(), func(stored *Batch) error {
+		if stored.Intent == nil || stored.Intent.ID != in.ID {
+			return errRace
+		}
+		stored.Preview, stored.Fault = object, ""
+		return nil
+	})
 }
 
 func (a *Absorber) reconcile(ctx context.Context, now time.Time, b *Batch) error {
-	in, err := a.whole(ctx, b)
+	read := a.whole
+	if b.Intent.Steps.PR.Outcome == ghpr.Confirmed { // it is only looked at: the files are there
+		read = a.embodied
+	}
+	in, err := read(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -212,13 +317,21 @@ func (a *Absorber) report(before, after *ghpr.Intent) {
 
 // refuse remembers a person's no on every group of the batch, then notes on the batch that it did.
 func (a *Absorber) refuse(ctx context.Context, now time.Time, b *Batch) error {
-	in := b.Intent
-	d := Decision{Who: orDefault(in.Receipt.ClosedBy, "somebody on GitHub"), When: now.UTC(), Choice: "deny",
-		Reason: fmt.Sprintf("pull request %d was closed without a merge", in.Receipt.Number), Digest: in.ID}
+	return a.tell(ctx, b, true, Decision{Who: orDefault(b.Intent.Receipt.ClosedBy, "somebody on GitHub"), When: now.UTC(), Choice: "deny",
+		Reason: fmt.Sprintf("pull request %d was closed without a merge", b.Intent.Receipt.Number), Digest: b.Intent.ID})
+}
+
+// relent takes the no back: the pull request was opened again.
+func (a *Absorber) relent(ctx context.Context, now time.Time, b *Batch) error {
+	return a.tell(ctx, b, false, Decision{Who: "somebody on GitHub", When: now.UTC(), Choice: "revive",
+		Reason: fmt.Sprintf("pull request %d was opened again", b.Intent.Receipt.Number), Digest: b.Intent.ID})
+}
+
+func (a *Absorber) tell(ctx context.Context, b *Batch, closed bool, d Decision) error {
 	for _, m := range b.Members {
 		if err := a.changeGroup(ctx, m.Fingerprint, func(g *Group) bool { return g.decideOnce(d) }); err != nil {
 			return err
 		}
 	}
-	return a.changeBatch(ctx, b.Key(), func(stored *Batch) error { stored.Told = true; return nil })
+	return a.changeBatch(ctx, b.Key(), func(stored *Batch) error { stored.Told = closed; return nil })
 }

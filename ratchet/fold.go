@@ -3,6 +3,7 @@ package ratchet
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,12 +23,30 @@ const (
 	letGo     = 5 * time.Second
 )
 
-// Fold reads FINDINGS from the cursor on and folds verdicts into groups, until ctx ends.
+// Fold reads FINDINGS from the cursor on and folds verdicts into groups, until ctx ends. Where another absorber has folded and let go of what this one
+// was about to read, it goes on behind that.
 func (a *Absorber) Fold(ctx context.Context) error {
-	next, err := a.q.Findings.Cursor(ctx, reader)
-	if err != nil {
-		return err
+	for {
+		next, err := a.q.Findings.Cursor(ctx, reader)
+		if err != nil {
+			return err
+		}
+		err = a.foldFrom(ctx, next)
+		gap, ok := errors.AsType[*queue.GapError](err)
+		if !ok || !a.folded(ctx, gap.Last) {
+			return err
+		}
+		a.lg.Info("another absorber has folded what was to be read", "from", next, "to", gap.Last)
 	}
+}
+
+// folded says whether the shared cursor is behind a message: somebody has folded it.
+func (a *Absorber) folded(ctx context.Context, seq uint64) bool {
+	next, err := a.q.Findings.Cursor(ctx, reader)
+	return err == nil && next > seq
+}
+
+func (a *Absorber) foldFrom(ctx context.Context, next uint64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	messages := make(chan received)
 	go func() {
@@ -41,7 +60,7 @@ func (a *Absorber) Fold(ctx context.Context) error {
 		}
 	}()
 	f := folding{Absorber: a, next: next, last: max(next, 1) - 1}
-	err = f.loop(ctx, messages)
+	err := f.loop(ctx, messages)
 	cancel()
 	for range messages { // the reader has gone when Fold returns
 	}
@@ -94,6 +113,7 @@ type folding struct {
 	next    uint64 // the cursor
 	last    uint64 // sequence of the last message taken
 	purged  uint64 // what is below is gone
+	away    bool   // the store did not answer the last time
 }
 
 func (f *folding) loop(ctx context.Context, messages <-chan received) error {
@@ -101,14 +121,18 @@ func (f *folding) loop(ctx context.Context, messages <-chan received) error {
 	defer fold.Stop()
 	defer purge.Stop()
 	for {
+		in := messages
+		if len(f.pending) >= foldLimit { // the store is away: what is read meanwhile would only grow
+			in = nil
+		}
 		var err error
 		select {
 		case <-ctx.Done():
 		case <-fold.C:
-			err = f.flush(ctx)
+			err = f.patient(f.flush(ctx))
 		case <-purge.C:
-			err = f.purge(ctx)
-		case m, open := <-messages:
+			err = f.patient(f.purge(ctx))
+		case m, open := <-in:
 			switch {
 			case !open:
 				return nil
@@ -127,13 +151,32 @@ func (f *folding) loop(ctx context.Context, messages <-chan received) error {
 	}
 }
 
+// patient takes a store that does not answer for one that will: what waits stays, and the next beat tries again.
+func (f *folding) patient(err error) error {
+	if err != nil && !passing(err) {
+		return err
+	}
+	if away := err != nil; away != f.away {
+		f.away = away
+		f.lg.Warn("folding verdicts", "store_answers", !away, "err", err)
+	}
+	return nil
+}
+
+// passing says that the store did not do it this time and may the next: it is away, full, or others were quicker at every try.
+func passing(err error) bool {
+	_, unavailable := errors.AsType[*queue.UnavailableError](err)
+	_, full := errors.AsType[*queue.FullError](err)
+	return unavailable || full || errors.Is(err, queue.ErrConflict)
+}
+
 // take adds a message's verdicts to those that wait, and folds them when they are many. A message is never folded in part: groups know by its
 // sequence that they have it.
 func (f *folding) take(ctx context.Context, m queue.Message) error {
 	for line := range bytes.SplitSeq(m.Data, []byte("\n")) {
 		var v Verdict
 		if err := json.Unmarshal(line, &v); err != nil {
-			if err := f.q.Quarantine(ctx, "finding is not a verdict", map[string]string{"error": err.Error()}, line); err != nil {
+			if err := f.q.Quarantine(ctx, "not_a_verdict", map[string]string{"error": err.Error()}, line); err != nil {
 				return err
 			}
 			continue
@@ -144,7 +187,7 @@ func (f *folding) take(ctx context.Context, m queue.Message) error {
 	if len(f.pending) < foldLimit {
 		return nil
 	}
-	return f.flush(ctx)
+	return f.patient(f.flush(ctx))
 }
 
 // flush folds what waits and moves the cursor behind it.
@@ -164,6 +207,9 @@ func (f *folding) purge(ctx context.Context) error {
 	if f.next <= f.purged {
 		return nil
 	}
+	if err := f.q.Findings.Purge(ctx, f.next); err != nil {
+		return err
+	}
 	f.purged = f.next
-	return f.q.Findings.Purge(ctx, f.next)
+	return nil
 }

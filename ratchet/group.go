@@ -15,6 +15,9 @@
 package ratchet
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -28,11 +31,16 @@ const (
 	maxSessions  = 8
 	maxDecisions = 50
 	maxSeen      = 256
+	maxTried     = 25   // specimens that may be refused before no more are stored
+	maxText      = 1000 // bytes of one text
+	maxReason    = 400  // bytes of a decision's reason
+	maxSession   = 200  // bytes of a session's id
 )
 
 // Group is the findings of one fingerprint.
 type Group struct {
 	Fingerprint classify.Fingerprint `json:"fingerprint"`
+	Service     string               `json:"service"` // as its traces name it: that of the fingerprint may be scrubbed or hashed
 	Form        classify.Form        `json:"form"`
 	Severity    classify.Severity    `json:"severity"` // the worst seen
 	Confidence  float64              `json:"confidence"`
@@ -45,19 +53,22 @@ type Group struct {
 	Specimens   []Specimen           `json:"specimens"`
 	Decisions   []Decision           `json:"decisions"`
 	Batch       string               `json:"batch"`   // key of the batch that holds it, "" for none
-	Refused     string               `json:"refused"` // why no case could be made of it
+	Refused     string               `json:"refused"` // why no case could be made of any specimen so far
+	Tried       int                  `json:"tried"`   // specimens of which no case could be made
 	Applied     uint64               `json:"applied"` // sequence of the last message of FINDINGS that was folded in
 	Seen        []string             `json:"seen"`    // the latest traces with their revisions, so that a verdict published twice counts once
 }
 
 // Specimen is one finding of the group, with the object that holds its trace.
 type Specimen struct {
-	TraceID    string    `json:"trace_id"`
-	Revision   string    `json:"revision"`
-	Object     string    `json:"object"` // sha256 of the trace's OTLP bytes in the object store
-	Confidence float64   `json:"confidence"`
-	Why        string    `json:"why"`
-	Seen       time.Time `json:"seen"`
+	TraceID    string            `json:"trace_id"`
+	Revision   string            `json:"revision"`
+	Object     string            `json:"object"` // sha256 of the trace's OTLP bytes in the object store
+	Severity   classify.Severity `json:"severity"`
+	Confidence float64           `json:"confidence"`
+	Why        string            `json:"why"`
+	Seen       time.Time         `json:"seen"`
+	Refused    string            `json:"refused"` // why no case could be made of it; "" when one could, or none was tried
 }
 
 // Decision is what a person or a policy said of a group.
@@ -72,9 +83,13 @@ type Decision struct {
 // ID is the group's name: that of the case it may become.
 func (g *Group) ID() string { return g.Fingerprint.ID() }
 
+// service is the name that targets are matched with.
+func (g *Group) service() string { return cmp.Or(g.Service, g.Fingerprint.Service) }
+
 // Occurrence is one finding on one trace revision, as FINDINGS carries it.
 type Occurrence struct {
 	Finding   Found
+	Service   string
 	TraceID   string
 	Revision  string
 	SessionID string
@@ -94,7 +109,8 @@ func (g *Group) Take(o Occurrence) bool {
 	if g.Count == 0 && g.FirstSeen.IsZero() {
 		g.Fingerprint, g.FirstSeen = f.Fingerprint, o.Seen
 	}
-	g.Form, g.Title, g.Why = f.Form, f.Title, f.Why
+	g.Service = clip(o.Service, maxText)
+	g.Form, g.Title, g.Why = f.Form, clip(f.Title, maxText), clip(f.Why, maxText)
 	g.Severity = worse(g.Severity, f.Severity)
 	g.Confidence = max(g.Confidence, f.Confidence)
 	if !g.counts(i, o.Again) {
@@ -116,7 +132,16 @@ func (g *Group) Retract(traceID, revision string, sequence uint64) bool {
 	g.Count--
 	g.remember(i, seenKey(traceID, revision)+retracted)
 	g.Specimens = slices.DeleteFunc(g.Specimens, func(s Specimen) bool { return s.TraceID == traceID })
+	if g.Count == 0 { // nothing is left of which to say how bad or how sure
+		g.Severity, g.Confidence, g.Sessions, g.Refused, g.Tried = "", 0, nil, "", 0
+	}
 	return true
+}
+
+// Retracted says whether the latest revision of a trace that the group remembers no longer shows the failure.
+func (g *Group) Retracted(traceID string) bool {
+	i := g.seen(traceID)
+	return i >= 0 && strings.HasSuffix(g.Seen[i], retracted)
 }
 
 // retracted marks a trace in Seen that does not count: its latest revision does not show the failure.
@@ -154,35 +179,89 @@ func (g *Group) addSession(session, trace string) {
 	if session == "" {
 		session = "trace:" + trace
 	}
+	if len(session) > maxSession { // longer than anybody reads; two that begin alike are still two
+		sum := sha256.Sum256([]byte(session))
+		session = "sha256:" + hex.EncodeToString(sum[:])
+	}
 	if len(g.Sessions) < maxSessions && !slices.Contains(g.Sessions, session) {
 		g.Sessions = append(g.Sessions, session)
 	}
 }
 
-// addSpecimen keeps the occurrence while there is room, or in place of its trace's earlier revision.
+// addSpecimen keeps the occurrence in place of its trace's earlier revision, or where there is room for it.
 func (g *Group) addSpecimen(o Occurrence) {
 	if o.Object == "" {
 		return
 	}
-	s := Specimen{o.TraceID, o.Revision, o.Object, o.Finding.Confidence, o.Finding.Why, o.Seen}
+	f := o.Finding
+	s := Specimen{TraceID: o.TraceID, Revision: o.Revision, Object: o.Object, Severity: f.Severity, Confidence: f.Confidence, Why: clip(f.Why, maxText), Seen: o.Seen}
 	if i := slices.IndexFunc(g.Specimens, func(old Specimen) bool { return old.TraceID == o.TraceID }); i >= 0 {
 		g.Specimens[i] = s
-	} else if len(g.Specimens) < maxSpecimens {
-		g.Specimens = append(g.Specimens, s)
+	} else if i, ok := g.room(f.Severity); ok {
+		g.Specimens = append(slices.Delete(g.Specimens, i, min(i+1, len(g.Specimens))), s)
 	}
 }
 
-// Wants says whether the group would keep another specimen: workers ask it before they store a trace's bytes.
-func (g *Group) Wants() bool { return len(g.Specimens) < maxSpecimens }
+// Wants says whether the group would keep another specimen of that severity: workers ask it before they store a trace's bytes.
+func (g *Group) Wants(s classify.Severity) bool {
+	_, ok := g.room(s)
+	return ok
+}
 
-// Decide records a decision; the oldest give way, they are in the audit stream.
-func (g *Group) Decide(d Decision) { g.Decisions = last(append(g.Decisions, d), maxDecisions) }
+// room is the place in Specimens for another one: behind the last, or that of one that gives way, which is the first of which no case could be made,
+// within bounds, or else the first that is less severe.
+func (g *Group) room(s classify.Severity) (int, bool) {
+	if len(g.Specimens) < maxSpecimens {
+		return len(g.Specimens), true
+	}
+	if g.Tried < maxTried {
+		if i := slices.IndexFunc(g.Specimens, func(have Specimen) bool { return have.Refused != "" }); i >= 0 {
+			return i, true
+		}
+	}
+	i := slices.IndexFunc(g.Specimens, func(have Specimen) bool { return rank(have.Severity) < rank(s) })
+	return i, i >= 0
+}
 
-// decideOnce records a decision unless the same choice on the same digest is there.
+// Candidates are the specimens in the order in which a case is tried of them: the worst first, then the surest, then the oldest.
+func (g *Group) Candidates() []Specimen {
+	return slices.SortedStableFunc(slices.Values(g.Specimens), func(a, b Specimen) int {
+		return cmp.Or(cmp.Compare(rank(b.Severity), rank(a.Severity)), cmp.Compare(b.Confidence, a.Confidence), a.Seen.Compare(b.Seen), cmp.Compare(a.TraceID, b.TraceID))
+	})
+}
+
+// refuse notes why no case could be made of specimens, by trace id, and why none of the group, "" when one could. It says whether that is news.
+func (g *Group) refuse(why map[string]string, group string) bool {
+	changed := g.Refused != group
+	g.Refused = group
+	for i := range g.Specimens {
+		s := &g.Specimens[i]
+		reason, ok := why[s.TraceID]
+		if !ok || s.Refused == reason {
+			continue
+		}
+		if s.Refused == "" {
+			g.Tried++
+		}
+		s.Refused, changed = reason, true
+	}
+	return changed
+}
+
+// Decide records a decision; the oldest give way.
+func (g *Group) Decide(d Decision) {
+	d.Who, d.Reason = clip(d.Who, 200), clip(d.Reason, maxReason)
+	g.Decisions = last(append(g.Decisions, d), maxDecisions)
+}
+
+// decideOnce records a decision unless the latest one on the same digest made the same choice.
 func (g *Group) decideOnce(d Decision) bool {
-	for _, have := range g.Decisions {
-		if have.Digest == d.Digest && have.Choice == d.Choice {
-			return false
+	for _, have := range slices.Backward(g.Decisions) {
+		if have.Digest == d.Digest {
+			if have.Choice == d.Choice {
+				return false
+			}
+			break
 		}
 	}
 	g.Decide(d)
@@ -216,11 +295,14 @@ func (g *Group) Approved() bool {
 }
 
 func worse(a, b classify.Severity) classify.Severity {
-	rank := []classify.Severity{classify.Info, classify.Warning, classify.Blocking}
-	if slices.Index(rank, b) > slices.Index(rank, a) {
+	if rank(b) > rank(a) {
 		return b
 	}
 	return a
+}
+
+func rank(s classify.Severity) int {
+	return slices.Index([]classify.Severity{classify.Info, classify.Warning, classify.Blocking}, s)
 }
 
 func earlier(a, b time.Time) time.Time {

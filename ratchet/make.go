@@ -43,11 +43,12 @@ type Sightings struct {
 
 // Made is a case ready to be written.
 type Made struct {
-	Case   regcase.Case
-	Digest string // the case digest
-	Why    string // the finding's sentence, redacted
-	YAML   []byte // case.yaml
-	Trace  []byte // trace.json
+	Case    regcase.Case
+	Digest  string // the case digest
+	TraceID string // of the trace that is its recording
+	Why     string // the finding's sentence, redacted
+	YAML    []byte // case.yaml
+	Trace   []byte // trace.json
 }
 
 // Make turns one finding on one trace into a case: the trace is redacted and pruned, read back, and must still show the finding (the red proof);
@@ -66,7 +67,9 @@ func (m *Maker) Make(t trajectory.Trace, f classify.Finding, s Sightings, base *
 		return Made{}, err
 	}
 	c.Trace = regcase.TraceFile{File: regcase.JSONFile, SHA256: regcase.SHA256(trace)}
-	return seal(c, found.Why, trace, session)
+	made, err := seal(c, found.Why, trace, session)
+	made.TraceID = t.ID
+	return made, err
 }
 
 // prove redacts the trace, classifies what came out and returns the finding as it stands there: its words hold nothing that redaction has not
@@ -147,7 +150,7 @@ func (m *Maker) compose(t *trajectory.Trajectory, f classify.Finding, s Sighting
 	c := regcase.Case{
 		APIVersion: regcase.APIVersion, Kind: regcase.Kind, ID: f.Fingerprint.ID(), Title: f.Title, Form: string(f.Form),
 		State: regcase.State{Name: regcase.Pending}, Labels: []string{string(f.Label)}, Fingerprint: f.Fingerprint,
-		Provenance: provenance(f, s, session), Context: contextOf(t), Input: regcase.Input{Turns: turns(t)},
+		Provenance: provenance(t.TraceID, f, s, session), Context: contextOf(t), Input: regcase.Input{Turns: turns(t)},
 		Tools: m.tools(t), Fixtures: fixtures(t),
 		Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8},
 	}
@@ -167,9 +170,19 @@ func remedyFor(t *trajectory.Trajectory, fact trajectory.Fact) string {
 	return "record the user's messages with the spans"
 }
 
-func provenance(f classify.Finding, s Sightings, session *redact.Session) regcase.Provenance {
+// maxTraces is how many trace ids a case names.
+const maxTraces = 3
+
+// provenance names the trace that is the case's recording before the others.
+func provenance(recorded string, f classify.Finding, s Sightings, session *redact.Session) regcase.Provenance {
+	traces := []string{recorded}
+	for _, id := range s.Traces {
+		if !slices.Contains(traces, id) && len(traces) < maxTraces {
+			traces = append(traces, id)
+		}
+	}
 	p := regcase.Provenance{Source: string(f.Source), Rule: f.Rule, Confidence: f.Confidence, Count: s.Count, FirstSeen: s.First.UTC(), LastSeen: s.Last.UTC(),
-		Traces: slices.Clone(s.Traces[:min(3, len(s.Traces))]), Redactor: redact.Version, Redactions: map[string]int{}, Kills: []string{}}
+		Traces: traces, Redactor: redact.Version, Redactions: map[string]int{}, Kills: []string{}}
 	for kind, n := range session.Counts() {
 		p.Redactions[string(kind)] = n
 	}
@@ -338,7 +351,7 @@ func seal(c regcase.Case, why string, trace []byte, session *redact.Session) (Ma
 			return Made{}, &Refused{"a second look found what redaction had missed: " + err.Error()}
 		}
 	}
-	return Made{c, digest, why, text, trace}, nil
+	return Made{Case: c, Digest: digest, Why: why, YAML: text, Trace: trace}, nil
 }
 
 // AsRefused returns the reason if err is a refusal.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/pawl-dev/pawl/classify"
 )
@@ -41,12 +42,15 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 	case g.Severity == classify.Info:
 		return false, "info only"
 	}
-	sightings := min(g.Count, len(g.Sessions))
+	sightings := g.Count
+	if len(g.Sessions) < maxSessions { // of more sessions than are kept it is enough to know that they are many
+		sightings = min(g.Count, len(g.Sessions))
+	}
 	if sightings < p.MinCount {
 		return false, fmt.Sprintf("seen in %d of the %d sessions that absorb.min_count asks for", sightings, p.MinCount)
 	}
 	if len(p.Labels) > 0 {
-		return true, fmt.Sprintf("seen in %d sessions", sightings)
+		return true, fmt.Sprintf("seen %d times", sightings)
 	}
 	return false, "warning: only blocking failures are absorbed without a person or a line in absorb.labels"
 }
@@ -69,10 +73,11 @@ type Target struct {
 	Set     string // directory of the set inside the repository
 }
 
-// TargetFor returns the first target whose glob matches the service.
+// TargetFor returns the first target whose glob matches the service, as its traces name it. A name has no levels: a star stands for slashes too.
 func TargetFor(targets []Target, service string) (Target, bool) {
+	flat := strings.NewReplacer("/", "\x00")
 	for _, t := range targets {
-		if ok, err := path.Match(t.Service, service); err == nil && ok {
+		if ok, err := path.Match(flat.Replace(t.Service), flat.Replace(service)); err == nil && ok {
 			return t, true
 		}
 	}

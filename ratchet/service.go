@@ -3,11 +3,14 @@ package ratchet
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 
@@ -16,7 +19,7 @@ import (
 )
 
 // Service is what was seen of one service: how its traces were judged, which runs no rule explains, and what pawl is blind to. Key in the services
-// bucket: the name. Counts are of verdicts, so a trace that late spans open again counts again.
+// bucket: serviceKey of the name. Counts are of verdicts, so a trace that late spans open again counts again.
 type Service struct {
 	Name        string                   `json:"name"`
 	Verdicts    map[classify.Verdict]int `json:"verdicts"`
@@ -86,7 +89,14 @@ func (s *Service) blind(in classify.Inapplicable) {
 	}
 }
 
+// clip bounds a text, in bytes, and takes out what would make it larger again once it is written: control characters.
 func clip(s string, n int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s[:min(len(s), 2*n)])
 	if len(s) <= n {
 		return s
 	}
@@ -97,10 +107,11 @@ func clip(s string, n int) string {
 func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 	byName := map[string][]sequenced{}
 	for _, v := range vs {
-		byName[v.Service] = append(byName[v.Service], v)
+		name := clip(v.Service, maxRemedy)
+		byName[name] = append(byName[name], v)
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		err := a.q.Services.Update(ctx, cmp.Or(name, noService), func(old []byte) ([]byte, error) {
+		err := a.q.Services.Update(ctx, serviceKey(name), func(old []byte) ([]byte, error) {
 			s := Service{Name: name}
 			if old != nil {
 				if err := json.Unmarshal(old, &s); err != nil {
@@ -121,7 +132,10 @@ func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 			return json.Marshal(s, json.Deterministic(true))
 		})
 		if err != nil {
-			return fmt.Errorf("service %q: %w", name, err)
+			err = fmt.Errorf("service %q: %w", name, err)
+		}
+		if err := a.lasting(err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -129,6 +143,18 @@ func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 
 // noService is the key of traces whose resource names no service.
 const noService = "(none)"
+
+// maxPlainKey is the longest name that is its own key, in bytes: a bucket's key escapes what is not plain.
+const maxPlainKey = 200
+
+// serviceKey is a service's key in its bucket: its name, or that of no service, or a digest of a name that cannot be a key.
+func serviceKey(name string) string {
+	if len(name) <= maxPlainKey && name != noService {
+		return cmp.Or(name, noService)
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
 
 // Services reads all services, by name.
 func (a *Absorber) Services(ctx context.Context) ([]Service, error) {

@@ -1,11 +1,18 @@
 package ratchet
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/pawl-dev/pawl/ghpr"
+)
 
 // Status says in words where a group stands: in which pull request, or what keeps it out of one. batches are all batches, by key.
 func (p Policy) Status(g *Group, targets []Target, batches map[string]*Batch) string {
 	if b := batches[g.Batch]; b != nil {
 		state, url, note := b.Status()
+		if in := b.Intent; in != nil && in.Receipt.State == ghpr.StateMerged && g.LastSeen.After(in.Receipt.ObservedAt) {
+			state = "merged, and the failure was seen again since"
+		}
 		switch {
 		case url != "":
 			return fmt.Sprintf("pull request %s: %s", state, url)
@@ -21,8 +28,8 @@ func (p Policy) Status(g *Group, targets []Target, batches map[string]*Batch) st
 	if !due {
 		return "waits: " + why
 	}
-	if _, ok := TargetFor(targets, g.Fingerprint.Service); !ok {
-		return fmt.Sprintf("waits: no line of targets in pawl.yaml matches service %q", g.Fingerprint.Service)
+	if _, ok := TargetFor(targets, g.service()); !ok {
+		return fmt.Sprintf("waits: no line of targets in pawl.yaml matches service %q", g.service())
 	}
 	if len(g.Specimens) == 0 {
 		return "waits: for the next sighting, whose trace is kept"
@@ -30,17 +37,25 @@ func (p Policy) Status(g *Group, targets []Target, batches map[string]*Batch) st
 	return "due: " + why
 }
 
-// Status says where a batch stands (collecting | preview | sending | open | closed | merged | absorbed | parked), where its pull request is, and what it
+// Status says where a batch stands (withdrawn | collecting | full | stuck | preview | sending | open | closed | merged | absorbed | parked), where its pull request is, and what it
 // waits for.
 func (b *Batch) Status() (state, url, note string) {
 	in := b.Intent
 	switch {
+	case len(b.Members) == 0:
+		return "withdrawn", "", "its cases were taken back before anything was sent"
+	case in == nil && b.Fault != "":
+		return "stuck", "", b.Fault
+	case in == nil && b.Shut:
+		return "full", "", "becomes a pull request in the next round"
 	case in == nil:
 		return "collecting", "", "more cases may join"
 	case in.Parked != nil:
 		return "parked", in.Receipt.URL, in.Parked.Reason
 	case in.Receipt.State != "":
 		return string(in.Receipt.State), in.Receipt.URL, in.Waiting
+	case b.Fault != "":
+		return "stuck", "", b.Fault
 	case b.Preview != "":
 		return "preview", "", "ghpr.mode is preview: nothing was sent"
 	}

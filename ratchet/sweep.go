@@ -1,9 +1,14 @@
 package ratchet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -12,6 +17,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet/record"
 )
@@ -23,9 +29,11 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	var errs []error
-	for _, fp := range a.takeDirty() {
-		if err := a.absorb(ctx, now, fp); err != nil {
-			a.touch(fp)
+	dirty := a.takeDirty()
+	base := sync.OnceValues(func() (*baseline.Snapshot, error) { return Snapshot(ctx, a.q) })
+	for _, fp := range slices.Sorted(maps.Keys(dirty)) {
+		if err := a.absorb(ctx, now, fp, dirty[fp], base); err != nil {
+			a.touch(fp, dirty[fp])
 			errs = append(errs, fmt.Errorf("absorb group %.12s: %w", fp, err))
 		}
 	}
@@ -39,24 +47,29 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// rederive looks at every group again and mends the pointers that a kill between writing a batch and its group left out.
+// rederive has every group looked at anew and mends the pointers that a kill between writing a batch and its group left out.
 func (a *Absorber) rederive(ctx context.Context) error {
 	batches, err := a.Batches(ctx)
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(batches, func(x, y Batch) int { return cmp.Or(x.Opened.Compare(y.Opened), cmp.Compare(x.Number, y.Number)) })
+	holder := map[string]string{} // the latest one: an earlier one may be closed
 	for i := range batches {
 		for _, m := range batches[i].Members {
-			if err := a.point(ctx, m.Fingerprint, batches[i].Key()); err != nil {
-				return err
-			}
+			holder[m.Fingerprint] = batches[i].Key()
+		}
+	}
+	for _, fp := range slices.Sorted(maps.Keys(holder)) {
+		if err := a.point(ctx, fp, holder[fp]); err != nil {
+			return err
 		}
 	}
 	for e, err := range a.q.Groups.All(ctx) {
 		if err != nil {
 			return fmt.Errorf("groups: %w", err)
 		}
-		a.touch(e.Key)
+		a.touch(e.Key, true)
 	}
 	return nil
 }
@@ -102,30 +115,36 @@ func (a *Absorber) Plan(ctx context.Context, b *Batch) (ghpr.Plan, error) {
 	return ghpr.PlanOf(in), nil
 }
 
-// absorb makes the group's case, if it is due, and lets it join a batch.
-func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string) error {
+// absorb makes the group's case, if it is due, and lets it join a batch. anew tries specimens again of which no case could be made before.
+func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bool, base baselines) error {
 	g, err := a.Group(ctx, fp)
+	if errors.Is(err, queue.ErrNotFound) {
+		return nil // nothing could be folded into it
+	}
 	if err != nil {
 		return err
 	}
-	if g.Batch != "" || g.Refused != "" || len(g.Specimens) == 0 {
+	if g.Batch != "" {
+		return a.review(ctx, fp, &g)
+	}
+	if len(g.Specimens) == 0 {
 		return nil
 	}
 	if due, _ := a.opts.Policy.Due(&g); !due {
 		return nil
 	}
-	target, ok := TargetFor(a.opts.Targets, g.Fingerprint.Service)
+	target, ok := TargetFor(a.opts.Targets, g.service())
 	if !ok {
 		return nil
 	}
-	made, err := a.make(ctx, &g)
-	if reason, refused := AsRefused(err); refused {
-		return a.changeGroup(ctx, fp, func(g *Group) bool { g.Refused = reason; return true })
-	}
+	made, refused, err := a.make(ctx, &g, anew, base)
 	if err != nil {
 		return err
 	}
-	m, err := a.store(ctx, made)
+	if made == nil {
+		return a.changeGroup(ctx, fp, func(g *Group) bool { return len(refused.why) > 0 && g.refuse(refused.why, refused.first) })
+	}
+	m, err := a.store(ctx, *made)
 	if err != nil {
 		return err
 	}
@@ -145,42 +164,66 @@ func (a *Absorber) Group(ctx context.Context, fp string) (g Group, err error) {
 	return g, json.Unmarshal(e.Value, &g)
 }
 
-// make tries the specimens in turn: the newest rules may no longer see the failure in one of them.
-func (a *Absorber) make(ctx context.Context, g *Group) (made Made, err error) {
-	base, err := Snapshot(ctx, a.q)
-	if err != nil {
-		return made, err
-	}
-	s := Sightings{Count: g.Count, First: g.FirstSeen, Last: g.LastSeen}
-	for _, sp := range g.Specimens {
-		s.Traces = append(s.Traces, sp.TraceID)
-	}
-	for _, sp := range g.Specimens {
-		made, err = a.makeOf(ctx, g, sp, s, base)
-		if err == nil {
-			return made, nil
-		}
-		if _, refused := AsRefused(err); !refused {
-			return made, err
-		}
-	}
-	return made, err
+// baselines gives the snapshot that a sweep judges by.
+type baselines func() (*baseline.Snapshot, error)
+
+// refusals are why no case could be made: by trace id, and of the specimen that was tried first.
+type refusals struct {
+	why   map[string]string
+	first string
 }
 
-// makeOf classifies the specimen's trace again and makes the case of the group's finding there.
-func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sightings, base *baseline.Snapshot) (Made, error) {
-	doc, err := a.q.Objects.Get(ctx, sp.Object)
+// make tries the specimens in turn, those that were refused before only when anew. It returns no case when none could be made.
+func (a *Absorber) make(ctx context.Context, g *Group, anew bool, base baselines) (*Made, refusals, error) {
+	s := Sightings{Count: g.Count, First: g.FirstSeen, Last: g.LastSeen}
+	for _, sp := range g.Candidates() {
+		s.Traces = append(s.Traces, sp.TraceID)
+	}
+	no := refusals{why: map[string]string{}}
+	for _, sp := range g.Candidates() {
+		if sp.Refused != "" && !anew {
+			continue
+		}
+		made, err := a.makeOf(ctx, g, sp, s, base)
+		if err == nil {
+			return &made, no, nil
+		}
+		reason, ok := AsRefused(err)
+		if !ok {
+			return nil, no, err
+		}
+		no.why[sp.TraceID], no.first = clip(reason, maxText), cmp.Or(no.first, clip(reason, maxText))
+	}
+	return nil, no, nil
+}
+
+// makeOf classifies the specimen's trace again and makes the case of the group's finding there. What will fail again at every try is a refusal.
+func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sightings, base baselines) (made Made, err error) {
+	snapshot, err := base()
 	if err != nil {
 		return Made{}, err
 	}
+	doc, err := a.q.Objects.Get(ctx, sp.Object)
+	if errors.Is(err, queue.ErrNotFound) {
+		return Made{}, &Refused{"the recording of trace " + sp.TraceID + " is gone"}
+	}
+	if err != nil {
+		return Made{}, err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			a.lg.Error("a trace broke pawl: report this with the trace", "trace", sp.TraceID, "panic", p, "stack", string(debug.Stack()))
+			err = &Refused{"pawl broke on trace " + sp.TraceID + ": this is a bug, report it with the trace"}
+		}
+	}()
 	td, ld, err := record.Decode(doc)
 	if err != nil {
-		return Made{}, err
+		return Made{}, &Refused{"the recording of trace " + sp.TraceID + " cannot be read: " + err.Error()}
 	}
 	for _, t := range trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld}) {
-		for _, f := range a.maker.Engine.Classify(trajectory.Build(t), base).Findings {
+		for _, f := range a.maker.Engine.Classify(trajectory.Build(t), snapshot).Findings {
 			if f.Fingerprint.Equal(g.Fingerprint) {
-				return a.maker.Make(t, f, s, base)
+				return a.maker.Make(t, f, s, snapshot)
 			}
 		}
 	}
@@ -200,26 +243,26 @@ func (a *Absorber) store(ctx context.Context, made Made) (Member, error) {
 	return NewMember(made, yaml, trace), nil
 }
 
-// join puts the case into the series' collecting batch, or opens the next one.
+// join puts the case into the series' collecting batch, or opens the next one. A batch that is shut stays shut: that is what keeps a case from joining two
+// batches, whatever another absorber does meanwhile.
 func (a *Absorber) join(ctx context.Context, now time.Time, t Target, g *Group, m Member) (string, error) {
 	batches, err := a.Batches(ctx)
 	if err != nil {
 		return "", err
 	}
-	b := Batch{Repo: t.Repo, Base: t.Base, Set: t.Set, Label: g.Fingerprint.Label, Service: g.Fingerprint.Service, Number: 1, Opened: now.UTC()}
+	b := Batch{Repo: t.Repo, Base: t.Base, Set: t.Set, Label: g.Fingerprint.Label, Service: g.Fingerprint.Service, Number: 1}
+	for i := range batches {
+		old := &batches[i]
+		if old.member(m.Fingerprint) >= 0 { // a kill may have come between the batch and the group's pointer
+			return old.Key(), nil
+		}
+		if old.series(t, b.Label, b.Service) {
+			b.Number = max(b.Number, old.Number+1)
+		}
+	}
 	for _, old := range batches {
-		if !old.same(t, b.Label, b.Service) {
-			continue
-		}
-		for _, have := range old.Members { // a kill may have come between the batch and the group's pointer
-			if have.Fingerprint == m.Fingerprint {
-				return old.Key(), nil
-			}
-		}
-		b.Number = max(b.Number, old.Number+1)
-		if old.Collecting() && len(old.Members) < a.opts.CasesPerPR {
-			b = old
-			break
+		if old.series(t, b.Label, b.Service) && old.Set == t.Set && old.Collecting() {
+			b.Number = min(b.Number, old.Number)
 		}
 	}
 	key := b.Key()
@@ -227,17 +270,21 @@ func (a *Absorber) join(ctx context.Context, now time.Time, t Target, g *Group, 
 		if stored.Number == 0 {
 			*stored = b
 		}
-		if !stored.Collecting() {
+		if !stored.Collecting() || stored.Set != t.Set {
 			return errRace
 		}
+		if len(stored.Members) == 0 {
+			stored.Opened = now.UTC()
+		}
 		stored.Join(m)
+		stored.Shut = len(stored.Members) >= a.opts.CasesPerPR
 		return nil
 	})
 	return key, err
 }
 
 // errRace says that another absorber was here first; the next sweep sees what it did.
-var errRace = errors.New("another absorber has frozen the batch: looking again in the next sweep")
+var errRace = errors.New("another absorber was here first: looking again in the next sweep")
 
 func (a *Absorber) changeBatch(ctx context.Context, key string, change func(*Batch) error) error {
 	return a.q.Batches.Update(ctx, key, func(old []byte) ([]byte, error) {
@@ -259,7 +306,7 @@ func (a *Absorber) point(ctx context.Context, fp, key string) error {
 		if g.Batch == key {
 			return false
 		}
-		g.Batch = key
+		g.Batch, g.Refused = key, ""
 		return true
 	})
 }

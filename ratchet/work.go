@@ -82,7 +82,7 @@ func (w *Worker) keep(ctx context.Context, t trajectory.Trace, fs []classify.Fin
 		if f.Form == classify.FormNone {
 			continue
 		}
-		wants, err := w.wants(ctx, f.Fingerprint.Digest())
+		wants, err := w.wants(ctx, f)
 		if err != nil {
 			return "", err
 		}
@@ -97,7 +97,8 @@ func (w *Worker) keep(ctx context.Context, t trajectory.Trace, fs []classify.Fin
 	return "", nil
 }
 
-func (w *Worker) wants(ctx context.Context, fp string) (bool, error) {
+func (w *Worker) wants(ctx context.Context, f classify.Finding) (bool, error) {
+	fp := f.Fingerprint.Digest()
 	e, err := w.q.Groups.Get(ctx, fp)
 	if errors.Is(err, queue.ErrNotFound) {
 		return true, nil
@@ -109,7 +110,7 @@ func (w *Worker) wants(ctx context.Context, fp string) (bool, error) {
 	if err := json.Unmarshal(e.Value, &g); err != nil {
 		return false, fmt.Errorf("group %.12s: %w", fp, err)
 	}
-	return g.Wants(), nil
+	return g.Wants(f.Severity), nil
 }
 
 func (w *Worker) publish(ctx context.Context, v Verdict) error {

@@ -22,7 +22,7 @@ const hostile = `<script>alert(1)</script>`
 
 func testSource() Source {
 	fp := classify.NewFingerprint("loop", "shop", "support", classify.Names("tools", "get_order"))
-	b := ratchet.Batch{Repo: "acme/shop", Base: "main", Label: "loop", Service: "shop", Number: 1,
+	b := ratchet.Batch{Repo: "acme/shop", Base: "main", Label: "loop", Service: "shop", Number: 1, Members: []ratchet.Member{{Fingerprint: fp.Digest()}},
 		Intent: &ghpr.Intent{Receipt: ghpr.Receipt{State: ghpr.StateOpen, Number: 7, URL: "https://github.example/acme/shop/pull/7"}}}
 	g := ratchet.Group{Fingerprint: fp, Severity: classify.Blocking, Title: "get_order called 6 times", Why: hostile, Count: 3, Batch: b.Key(),
 		FirstSeen: time.Unix(1, 0), LastSeen: time.Unix(2, 0), Specimens: []ratchet.Specimen{{TraceID: strings.Repeat("ab", 16)}}}
