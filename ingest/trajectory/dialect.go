@@ -32,7 +32,8 @@ type Dialect struct {
 // overGenAI is Includes of the dialects that are built on the conventions' keys.
 var overGenAI = []string{"otel-genai", "otel-genai-events"}
 
-// dialects is the table of all dialects by rank; files add to it while the package initialises.
+// dialects is the table of all dialects by rank, those of one rank by name; files add to it while the package initialises. Several entries of
+// one name are the forms in which one dialect is met.
 var dialects []*Dialect
 
 func add(d Dialect) *Dialect {
@@ -40,7 +41,7 @@ func add(d Dialect) *Dialect {
 		d.needs |= familyOf(k)
 	}
 	dialects = append(dialects, &d)
-	slices.SortStableFunc(dialects, func(a, b *Dialect) int { return cmp.Compare(a.Rank, b.Rank) })
+	slices.SortStableFunc(dialects, func(a, b *Dialect) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Name, b.Name)) })
 	return &d
 }
 

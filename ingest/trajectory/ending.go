@@ -44,7 +44,7 @@ func (b *builder) identity() {
 		}
 	}
 	for _, n := range b.nodes {
-		if o.Start.IsZero() || n.start.Before(o.Start) {
+		if o.Start.IsZero() || n.start.Before(o.Start) && !n.start.IsZero() {
 			o.Start = n.start
 		}
 		o.End = laterOf(o.End, n.ended())

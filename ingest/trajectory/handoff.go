@@ -10,7 +10,7 @@ func transferTarget(name string, args Value) (string, bool) {
 	lower := strings.ToLower(name)
 	switch lower {
 	case "transfer_to_agent", "handoff_to_agent", "transfer", "handoff":
-		return argument(args, "agent_name", "agent", "target", "to"), true
+		return argument(args, "agent_name", "agentName", "agent", "target", "to"), true
 	case "delegate work to coworker", "ask question to coworker", "delegate_work_to_coworker", "ask_question_to_coworker":
 		return argument(args, "coworker"), true
 	case "agent", "task", "runsubagent":

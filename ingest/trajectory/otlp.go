@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/hex"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -168,10 +169,12 @@ func (in *Intake) Traces() []Trace {
 }
 
 func (t Trace) start() time.Time {
-	switch {
-	case len(t.Spans) > 0:
-		return t.Spans[0].Start
-	case len(t.Logs) > 0:
+	for i := range t.Spans { // those that state none come first
+		if s := t.Spans[i].Start; !s.IsZero() {
+			return s
+		}
+	}
+	if len(t.Logs) > 0 {
 		return t.Logs[0].Time
 	}
 	return time.Time{}
@@ -255,8 +258,8 @@ func spanOf(s ptrace.Span, scope pcommon.InstrumentationScope, resource Attrs, i
 		Attrs: AttrsOf(s.Attributes()), Resource: resource, Scope: scope.Name(), ScopeVersion: scope.Version(),
 		Dropped: dropped(s),
 	}
-	if s.EndTimestamp() > 0 && s.EndTimestamp() >= s.StartTimestamp() {
-		out.End = instant(s.EndTimestamp())
+	if end := instant(s.EndTimestamp()); !end.Before(out.Start) {
+		out.End = end
 	}
 	for _, e := range s.Events().All() {
 		out.Events = append(out.Events, Event{Name: e.Name(), Time: instant(e.Timestamp()), Attrs: AttrsOf(e.Attributes())})
@@ -284,9 +287,9 @@ func logOf(r plog.LogRecord, scope pcommon.InstrumentationScope, resource Attrs)
 	}
 }
 
-// instant is a time stamp; 0 is the zero Time.
+// instant is a time stamp; 0 is the zero Time, and so is one beyond what 64 bits with a sign hold, which no clock shows.
 func instant(ts pcommon.Timestamp) time.Time {
-	if ts == 0 {
+	if ts == 0 || ts > math.MaxInt64 {
 		return time.Time{}
 	}
 	return ts.AsTime()

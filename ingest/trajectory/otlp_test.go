@@ -133,3 +133,33 @@ func TestIntakeOrdersTraces(t *testing.T) {
 		t.Errorf("got %s", order)
 	}
 }
+
+// A start that no clock shows is none: the span begins with its parent, a root with the first span below it, and the trace is as old as they.
+func TestStartsThatNoClockShows(t *testing.T) {
+	at := func(ms int64) pcommon.Timestamp {
+		return pcommon.NewTimestampFromTime(t0.Add(time.Duration(ms) * time.Millisecond))
+	}
+	for _, start := range []pcommon.Timestamp{0, 1 << 63, 1<<64 - 1} {
+		span := func(id, parent byte, from, to pcommon.Timestamp) ptrace.Traces {
+			return request(func(s ptrace.Span) {
+				s.SetSpanID(idOfSpan(id))
+				s.SetParentSpanID(idOfSpan(parent))
+				s.SetStartTimestamp(from)
+				s.SetEndTimestamp(to)
+				s.Attributes().PutStr("gen_ai.operation.name", "chat")
+			})
+		}
+		x := Build(FromOTLP([]ptrace.Traces{span(1, 0, start, at(90)), span(2, 1, at(10), at(20)), span(3, 1, start, at(40)), span(4, 9, start, start)}, nil)[0])
+		if !x.Start.Equal(at(10).AsTime()) || !x.End.Equal(at(90).AsTime()) {
+			t.Errorf("%d: from %s to %s", start, x.Start, x.End)
+		}
+		for _, m := range x.ModelCalls {
+			if want := map[string]pcommon.Timestamp{"0000000000000002": at(10), "0000000000000003": at(10)}[m.SpanID]; want != 0 && !m.Start.Equal(want.AsTime()) {
+				t.Errorf("%d: %s starts at %s", start, m.SpanID, m.Start)
+			}
+			if len(x.ModelCalls) != 3 || m.Start.Year() == 1969 || m.SpanID == "0000000000000004" && !(m.Start.IsZero() && m.End.IsZero()) {
+				t.Errorf("%d: %s from %s to %s", start, m.SpanID, m.Start, m.End)
+			}
+		}
+	}
+}

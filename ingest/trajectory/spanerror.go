@@ -190,7 +190,7 @@ var (
 		"traceback (most recent call last)", "ai_", "unknown tool", "invalid input for tool", "received tool input did not match", "typeerror:", "toolerror:"}
 	unknownToolWords = []string{"unknown tool", "is not found in the tools_dict", "not found in agent", "should be one of",
 		"is not part of the provided tools", "not found in any workbench", "tried to call unavailable tool", "unknown ai function",
-		"these are the only available", "no toolcallback found", "is not a valid tool", "nosuchtool"}
+		"these are the only available", "no toolcallback found", "is not a valid tool", "nosuchtool", "not found in registry"}
 	invalidArgumentWords = []string{"invalid input for tool", "invalidtoolinput", "invalidtoolarguments", "input did not match expected schema",
 		"input validation failed", "validation error", "invalid arguments", "invalid tool input", "invalid json", "json parsing failed"}
 )
@@ -222,6 +222,9 @@ func frameworkVerdict(message string) string {
 		if strings.Contains(lower, w) {
 			return ErrUnknownTool
 		}
+	}
+	if _, rest, ok := strings.Cut(lower, "requested function"); ok && strings.Contains(rest, "not found") {
+		return ErrUnknownTool
 	}
 	for _, w := range invalidArgumentWords {
 		if strings.Contains(lower, w) {

@@ -98,10 +98,16 @@ func (b *builder) place(roots []*node) {
 func (n *node) settleTime() {
 	n.start, n.end = n.span.Start, n.span.End
 	p := n.parent
-	if p == nil {
+	switch {
+	case p == nil && n.start.IsZero():
+		n.start = n.firstStart()
 		return
+	case p == nil:
+		return
+	case n.start.IsZero():
+		n.start = p.start.Add(-p.shift)
 	}
-	if sameClock(n.span, p.span) {
+	if sameClock(n.span, p.span) || n.span.Start.IsZero() {
 		n.shift = p.shift
 	} else if late := n.start.After(p.end) && !p.end.IsZero(); late || n.start.Before(p.start) {
 		n.shift = p.start.Sub(n.span.Start)
@@ -116,6 +122,20 @@ func (n *node) settleTime() {
 	if !n.end.IsZero() && n.end.Before(n.start) {
 		n.end = n.start
 	}
+}
+
+// firstStart is the earliest start that a span or one below it states, for one that states none; else its end.
+func (n *node) firstStart() time.Time {
+	first := n.span.End
+	below := slices.Clone(n.children)
+	for len(below) > 0 {
+		c := below[len(below)-1]
+		below = append(below[:len(below)-1], c.children...)
+		if s := c.span.Start; !s.IsZero() && (first.IsZero() || s.Before(first)) {
+			first = s
+		}
+	}
+	return first
 }
 
 // sameClock says whether two spans come from one process, as far as their resources tell.
