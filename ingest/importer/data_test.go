@@ -2,11 +2,9 @@ package importer
 
 import (
 	"encoding/csv"
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl/ingest/otlp/wire"
@@ -97,33 +95,6 @@ func bodies(t *testing.T, base string, spans, logs int) {
 	}
 	if gotSpans != spans || gotLogs != logs {
 		t.Errorf("%s: request bodies hold %d spans and %d log records, the lines %d and %d", base, gotSpans, gotLogs, spans, logs)
-	}
-}
-
-func TestPublicExports(t *testing.T) {
-	dir := data(t, "public")
-	read, named, other := 0, 0, 0
-	for item, err := range Walk(Options{}, dir) {
-		unsupported, isShape := errors.AsType[*Unsupported](err)
-		switch {
-		case err == nil:
-			read++
-			zero := strings.HasSuffix(item.File, "claude_code.json")
-			if (item.Report.Rejected.Count > 0) != zero || item.Report.Spans == 0 != zero {
-				t.Errorf("%s:%d: %+v", item.File, item.Line, item.Report)
-			}
-		case isShape:
-			named++
-			t.Logf("%v: %s", err.(*Problem).File, unsupported.Shape)
-		case errors.Is(err, ErrNotTelemetry):
-			other++
-			t.Logf("%v", err)
-		default:
-			t.Errorf("%v", err)
-		}
-	}
-	if read == 0 || named == 0 {
-		t.Errorf("read %d, named %d, other %d", read, named, other)
 	}
 }
 

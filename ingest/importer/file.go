@@ -21,6 +21,10 @@ type file struct {
 	opt   Options
 	yield func(Item, error) bool
 	odd   []odd
+
+	waits     *export // what documents of other shapes said and was not given out yet
+	waitsAt   document
+	waitsSize int
 }
 
 // odd collects the documents of one shape that are not read, so that a file of ten thousand of them is one problem.
@@ -32,6 +36,9 @@ type odd struct {
 }
 
 func (f *file) problem(line int, offset int64, err error) bool {
+	if !f.settle() {
+		return false
+	}
 	return f.yield(Item{}, &Problem{File: f.name, Line: line, Offset: offset, Found: f.found, Err: err})
 }
 
@@ -171,12 +178,26 @@ func (f *file) json(content *bufio.Reader) bool {
 	}
 }
 
-// document decodes one JSON object: its traces, its logs, or both.
+// document decodes one JSON object: its traces, its logs, or both, or what another tool's export says.
 func (f *file) document(doc document) bool {
-	shape := recognise(doc.body)
-	if shape.other != nil {
+	shape, o, err := recognise(doc.body)
+	if err != nil && !shape.traces && !shape.logs {
+		if mended, changed := mend(doc.body); changed {
+			doc.body = mended
+			shape, o, err = recognise(mended)
+		}
+	}
+	switch {
+	case shape.read != nil && err != nil:
+		return f.problem(doc.line, doc.offset, fmt.Errorf("%s: %w", shape.name, err))
+	case shape.read != nil:
+		return f.foreign(doc, shape, o)
+	case shape.other != nil:
 		f.note(doc, shape.other)
 		return true
+	case shape.inner != nil:
+		doc.body = shape.inner
+		return f.decoded(doc, wire.Traces, wire.DecodeJSON, shape.notes...)
 	}
 	if shape.traces && !f.decoded(doc, wire.Traces, wire.DecodeJSON) {
 		return false
@@ -184,11 +205,51 @@ func (f *file) document(doc document) bool {
 	return !shape.logs || f.decoded(doc, wire.Logs, wire.DecodeJSON)
 }
 
-func (f *file) decoded(doc document, s wire.Signal, decode func(wire.Signal, []byte) (wire.Data, wire.Report, error)) bool {
+// foreign reads a document of another tool's shape into what waits. Documents of single spans are given out together.
+func (f *file) foreign(doc document, s shape, o object) bool {
+	x := newExport()
+	if err := s.read(x, o); err != nil {
+		return f.problem(doc.line, doc.offset, fmt.Errorf("%s: %w", s.name, err))
+	}
+	if f.waits == nil {
+		f.waits, f.waitsAt = newExport(), document{line: doc.line, offset: doc.offset}
+	}
+	f.waits.merge(x)
+	f.waitsSize += len(doc.body)
+	return f.waitsSize < waitsMax || f.settle()
+}
+
+// waitsMax bounds the bytes of the documents that are given out together.
+const waitsMax = 4 << 20
+
+// settle gives out what waits.
+func (f *file) settle() bool {
+	if f.waits == nil {
+		return true
+	}
+	x, at := f.waits, f.waitsAt
+	f.waits, f.waitsSize = nil, 0
+	data, reports, err := x.data()
+	if err != nil {
+		return f.problem(at.line, at.offset, err)
+	}
+	for i := range data {
+		if !f.yield(Item{File: f.name, Line: at.line, Offset: at.offset, Data: data[i], Report: reports[i]}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *file) decoded(doc document, s wire.Signal, decode func(wire.Signal, []byte) (wire.Data, wire.Report, error), notes ...string) bool {
+	if !f.settle() {
+		return false
+	}
 	data, report, err := decode(s, doc.body)
 	if err != nil {
 		return f.problem(doc.line, doc.offset, err)
 	}
+	report.Merge(wire.Report{Warnings: notes})
 	return f.yield(Item{File: f.name, Line: doc.line, Offset: doc.offset, Data: data, Report: report}, nil)
 }
 
@@ -203,6 +264,9 @@ func (f *file) note(doc document, err error) {
 }
 
 func (f *file) flush() bool {
+	if !f.settle() {
+		return false
+	}
 	for _, o := range f.odd {
 		err := o.err
 		if o.count > 1 {

@@ -1,12 +1,19 @@
-// Package importer reads recorded telemetry from files: what an OpenTelemetry Collector, an SDK or a curl wrote.
+// Package importer reads recorded telemetry from files: what an OpenTelemetry Collector, an SDK or a curl wrote, and what
+// other tools export.
 //
 // The form is found by content, never by name: gzip or zstd around it (up to three deep), then OTLP JSON (an object, JSON
 // lines, objects one after the other in any layout, a list of them), or OTLP protobuf (one request, or the
 // length-prefixed messages of the Collector's file exporter). Traces and logs may be mixed.
 //
-// Invariants: items come in the order of the file, each with its position; a fault in one document loses that document
-// alone and is yielded as a [Problem] in its place; memory is bounded by the largest document, not by the file; a file
-// that inflates beyond reason ends with an error.
+// Other shapes have a file each: answers of Jaeger's and Tempo's APIs, rows of CloudWatch (Bedrock AgentCore), exports of
+// Phoenix, Langfuse and LangSmith, TRAIL traces, dumps of the Go, Python and JavaScript SDKs and of single spans. Each becomes
+// the OTLP that it came from, as far as the source says: attributes under the keys of the dialect that they are in. Nothing
+// is invented; an id that is not OpenTelemetry's is replaced by a hash of it, and the report's warnings say so.
+//
+// Invariants: items come in the order of the file, each with its position; small documents of other shapes are given out
+// together, at the position of the first; a fault in one document loses that document alone and is yielded as a [Problem]
+// in its place; memory is bounded by the largest document (for a list within {"data": or {"runs": by its largest element),
+// not by the file; a file that inflates beyond reason ends with an error.
 package importer
 
 import (
@@ -74,7 +81,7 @@ func (p *Problem) Error() string {
 func (p *Problem) Unwrap() error { return p.Err }
 
 // ErrNotTelemetry is wrapped where a file or document is neither OTLP nor a known export of another tool.
-var ErrNotTelemetry = errors.New("no telemetry here: want OTLP JSON (an object with resourceSpans or resourceLogs) or OTLP protobuf")
+var ErrNotTelemetry = errors.New("no telemetry here: want OTLP JSON (an object with resourceSpans or resourceLogs), OTLP protobuf, or an export of Jaeger, Tempo, CloudWatch, Phoenix, Langfuse or LangSmith")
 
 // ErrTooLarge is wrapped where a document or an inflated file exceeds its limit.
 var ErrTooLarge = errors.New("too large")

@@ -1,139 +1,153 @@
 package importer
 
 import (
-	"bytes"
+	"errors"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// shape is what a JSON object is: OTLP of one or both signals, or something else and why it is not read.
+// shape is what a JSON object is: OTLP of one or both signals, another tool's export with what reads it, or something else
+// and why it is not read.
 type shape struct {
 	traces, logs bool
+	inner        jsontext.Value // the OTLP part, where the document wraps it
+	notes        []string       // what the wrapper says of it
+	name         string
+	read         func(x *export, doc object) error
 	other        error
 }
 
-// recognise tells by the marks of a JSON object what it is. An object that is no JSON counts as OTLP where it begins like
-// it, so that its decoder says what is wrong, and else as nothing.
-func recognise(doc []byte) shape {
+// recognise tells by the marks of a JSON object what it is, and returns its members. An object that is no JSON counts as
+// OTLP where it begins like it, so that its decoder says what is wrong, and else as nothing.
+func recognise(doc []byte) (shape, object, error) {
 	if len(doc) < len(`{"batches":[]}`) {
-		return shape{other: ErrNotTelemetry}
+		return shape{other: ErrNotTelemetry}, nil, nil
 	}
-	o := look(doc)
+	o, err := objectOf(doc)
 	s := shape{traces: o.has("resourceSpans", "resource_spans", "batches"), logs: o.has("resourceLogs", "resource_logs")}
 	if s.traces || s.logs {
-		return s
+		return s, o, nil
 	}
-	if name := o.foreign(); name != "" {
-		return shape{other: &Unsupported{name}}
+	if inner := nested(o); inner != nil {
+		return shape{traces: true, inner: inner, notes: partial(o)}, o, nil
 	}
-	return shape{other: ErrNotTelemetry}
-}
-
-// outline is the top level of an object.
-type outline map[string]jsontext.Value
-
-// look reads the members of an object as far as it is sound. Anything but an object has none.
-func look(doc []byte) outline {
-	o := outline{}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if dec.PeekKind() != '{' {
-		return o
-	}
-	_, _ = dec.ReadToken()
-	for {
-		name, err := dec.ReadToken()
-		if err != nil || name.Kind() != '"' {
-			return o
-		}
-		key := name.String()
-		o[key] = nil
-		if slices.Contains(otlpNames, key) {
-			err = dec.SkipValue() // known by its name: no need to hold it
-		} else if value, bad := dec.ReadValue(); bad == nil {
-			o[key] = value.Clone()
-		} else {
-			err = bad
-		}
-		if err != nil {
-			return o
+	for i := range shapes {
+		if shapes[i].is(o) {
+			return shape{name: shapes[i].name, read: shapes[i].read}, o, err
 		}
 	}
+	if name := unsupported(o); name != "" {
+		return shape{other: &Unsupported{name}}, o, nil
+	}
+	return shape{other: ErrNotTelemetry}, o, err
 }
 
-var otlpNames = []string{"resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs"}
-
-// has tells whether any of the names is a member.
-func (o outline) has(names ...string) bool {
-	for _, name := range names {
-		if _, ok := o[name]; ok {
-			return true
-		}
-	}
-	return false
+// shapes are the exports that are read, the more specific marks first.
+var shapes = []struct {
+	name string
+	is   func(object) bool
+	read func(*export, object) error
+}{
+	{"a Langfuse export", isLangfuse, readLangfuse},
+	{"a CloudWatch export", isCloudWatch, readCloudWatch},
+	{"a Jaeger export", isJaeger, readJaeger},
+	{"a LangSmith export", isLangSmith, readLangSmith},
+	{"a TRAIL trace", isTrail, readTrail},
+	{"a dump of the Go stdout exporter", isGoStdout, readGoStdout},
+	{"a Phoenix export", isPhoenix, readPhoenix},
+	{"a span dump", isFlat, readFlat},
+	{"the attributes of a single span", isBare, readBare},
 }
 
-// all tells whether all of the names are members.
-func (o outline) all(names ...string) bool {
-	for _, name := range names {
-		if !o.has(name) {
-			return false
-		}
-	}
-	return true
-}
-
-// inner is the outline of a member that is an object, or of the first element of one that is a list.
-func (o outline) inner(name string) outline {
-	value := o[name]
-	if value.Kind() != '[' {
-		return look(value)
-	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(value), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	_, _ = dec.ReadToken()
-	first, err := dec.ReadValue()
-	if err != nil {
-		return outline{}
-	}
-	return look(first)
-}
-
-// foreign names the export of another tool by its marks, or returns nothing.
-func (o outline) foreign() string {
+// unsupported names a known export that is not read, or returns nothing.
+func unsupported(o object) string {
 	switch {
 	case o.has("resourceMetrics", "resource_metrics"):
 		return "OTLP metrics"
 	case o.has("resourceProfiles"):
 		return "OTLP profiles"
-	case o.inner("trace").has("resourceSpans", "batches"):
-		return "a Tempo v2 trace (its `trace` member is the OTLP part)"
-	case o.all("trace", "observations"), o.all("observations", "projectId"):
-		return "a Langfuse export"
-	case o.has("raw_otel_json"):
-		return "a CloudWatch export"
-	case o.inner("data").all("spans", "traceID"), o.all("traceID", "spans"), o.all("traceID", "operationName"):
-		return "a Jaeger export"
-	case o.has("run_type") && o.has("trace_id", "dotted_order", "session_id", "inputs"):
-		return "a LangSmith export"
-	case o.inner("context").has("trace_id") && o.has("span_kind", "parent_id", "status_code"):
-		return "a Phoenix export"
-	case o.inner("spans").has("child_spans", "span_attributes"), o.all("span_id", "child_spans"):
-		return "a TRAIL trace"
-	}
-	return o.dump()
-}
-
-// dump names the ad-hoc dumps of single spans.
-func (o outline) dump() string {
-	switch {
-	case o.has("SpanContext"):
-		return "a dump of the Go stdout exporter"
-	case o.has("spanContext"):
-		return "a span dump of the JavaScript SDK"
-	case o.all("trace_id", "span_id", "attributes"), o.inner("spans").all("trace_id", "span_id", "attributes"):
-		return "a flat span dump"
 	case o.has("localEndpoint") && o.has("traceId"):
 		return "a Zipkin export"
 	}
 	return ""
+}
+
+// each calls read with the members of every element of a list of objects. What is no list, or holds something else than
+// objects, is an error that names the list.
+func each(list jsontext.Value, what string, read func(object) error) error {
+	if absent(list) {
+		return nil
+	}
+	if list[0] != '[' {
+		return errors.New(what + ": " + notA("list", list).Error())
+	}
+	n := 0
+	err := elements(list, func(v jsontext.Value) error {
+		n++
+		if absent(v) {
+			return nil
+		}
+		if v[0] != '{' {
+			return notA("object", v)
+		}
+		o, err := objectOf(v)
+		if err != nil {
+			return err
+		}
+		return read(o)
+	})
+	if err != nil {
+		return &elementError{what, n, err}
+	}
+	return nil
+}
+
+// elementError says which element of a list is broken.
+type elementError struct {
+	list string
+	n    int
+	err  error
+}
+
+// Error counts elements from 1.
+func (e *elementError) Error() string {
+	return e.list + ", element " + strconv.Itoa(e.n) + ": " + e.err.Error()
+}
+
+// Unwrap returns the fault itself.
+func (e *elementError) Unwrap() error { return e.err }
+
+// fold brings the names of an object that is already read to the form that folded gives.
+func (o object) fold() object {
+	out := make(object, len(o))
+	for _, name := range sortedNames(o) {
+		if v, folded := o[name], fold(name); !absent(v) || out[folded] == nil {
+			out[folded] = v
+		}
+	}
+	return out
+}
+
+func sortedNames(o object) []string {
+	names := make([]string, 0, len(o))
+	for name := range o {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// hasPrefix tells whether any member's name begins with one of these.
+func (o object) hasPrefix(prefixes ...string) bool {
+	for name := range o {
+		for _, p := range prefixes {
+			if strings.HasPrefix(name, p) {
+				return true
+			}
+		}
+	}
+	return false
 }

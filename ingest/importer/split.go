@@ -25,7 +25,7 @@ type badDocument struct {
 func (b *badDocument) Error() string { return b.err.Error() }
 
 // splitter finds the top-level JSON objects of a stream without decoding them: one a line, pretty-printed, side by side,
-// or the elements of a list. It resumes after a damaged object at the next line that begins one.
+// the elements of a list, or of the list that an object of another tool's export begins with. It resumes after a damaged object at the next line that begins one.
 type splitter struct {
 	r      *bufio.Reader
 	limit  int
@@ -33,6 +33,7 @@ type splitter struct {
 	line   int    // of the first byte of chunk
 	offset int64  // of the first byte of chunk
 	inList bool
+	outer  *document // the object whose list is being read, if any
 	doc    []byte
 }
 
@@ -65,17 +66,37 @@ func (s *splitter) take(n int) []byte {
 // *badDocument for one that is damaged, or the stream's fault.
 func (s *splitter) next() (document, error) {
 	for {
-		if err := s.fill(); err != nil {
+		err := s.fill()
+		if err == io.EOF && s.outer != nil {
+			err = cutOff(*s.outer)
+			s.outer = nil
+		}
+		if err != nil {
 			return document{}, err
 		}
 		switch c := s.chunk[0]; {
-		case c == '{':
+		case c == '{' && s.outer == nil && !s.inList:
+			if opened, err := s.openOuter(); opened || err != nil && err != io.EOF {
+				if err != nil {
+					return document{}, err
+				}
+				continue
+			}
 			return s.object()
+		case c == '{':
+			s.doc = s.doc[:0]
+			return s.object()
+		case c == ']' && s.outer != nil:
+			s.take(1)
+			if err := s.closeOuter(); err != nil {
+				return document{}, err
+			}
+			continue
 		case c == '[' && !s.inList:
 			s.inList = true
 		case c == ']' && s.inList:
 			s.inList = false
-		case c == ',' && s.inList:
+		case c == ',' && (s.inList || s.outer != nil):
 		case c == ' ', c == '\t', c == '\r', c == '\n':
 			s.take(len(s.chunk) - len(bytes.TrimLeft(s.chunk, " \t\r\n")))
 			continue
@@ -98,15 +119,102 @@ func (s *splitter) skipLine(line int, offset int64, why error) error {
 	return &badDocument{line, offset, why}
 }
 
-// object takes one object from its opening brace to the brace that closes it.
-func (s *splitter) object() (document, error) {
+func cutOff(start document) error {
+	return &badDocument{start.line, start.offset, errors.New("the JSON object is not closed before the end of the file; it was cut off")}
+}
+
+// openOuter takes the beginning of an object up to the first element of a list of objects that it begins with, where the
+// list has a name under which other tools keep documents that each stand for themselves. Otherwise what it took is in doc.
+func (s *splitter) openOuter() (bool, error) {
 	start := document{line: s.line, offset: s.offset}
 	s.doc = s.doc[:0]
-	var scan scanner
+	if ok, err := s.accept(`{"`); !ok {
+		return false, err
+	}
+	name := s.letters()
+	if s.fill() != nil || s.chunk[0] != '"' || name != "data" && name != "runs" {
+		return false, nil
+	}
+	if ok, err := s.accept(`":[`); !ok {
+		return false, err
+	}
+	if c, err := s.peek(); err != nil || c != '{' {
+		return false, err
+	}
+	s.outer = &start
+	return true, nil
+}
+
+// accept takes the given bytes, with white space between them, as far as they are there.
+func (s *splitter) accept(marks string) (bool, error) {
+	for i := range len(marks) {
+		if c, err := s.peek(); err != nil || c != marks[i] {
+			return false, err
+		}
+		s.doc = append(s.doc, s.take(1)...)
+	}
+	return true, nil
+}
+
+// peek returns the next byte that is no white space, which goes into doc.
+func (s *splitter) peek() (byte, error) {
+	for {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+		n := len(s.chunk) - len(bytes.TrimLeft(s.chunk, " \t\r\n"))
+		if len(s.doc)+n > s.limit {
+			return 0, nil
+		}
+		s.doc = append(s.doc, s.take(n)...)
+		if len(s.chunk) > 0 {
+			return s.chunk[0], nil
+		}
+	}
+}
+
+// letters takes the letters of a short name.
+func (s *splitter) letters() string {
+	from := len(s.doc)
+	for len(s.doc)-from < 8 && s.fill() == nil && 'a' <= s.chunk[0] && s.chunk[0] <= 'z' {
+		s.doc = append(s.doc, s.take(1)...)
+	}
+	return string(s.doc[from:])
+}
+
+// closeOuter passes over what follows the list, to the end of its object.
+func (s *splitter) closeOuter() error {
+	start := *s.outer
+	s.outer = nil
+	scan := scanner{depth: 1}
 	for {
 		err := s.fill()
 		if err == io.EOF {
-			err = &badDocument{start.line, start.offset, errors.New("the JSON object is not closed before the end of the file; it was cut off")}
+			return cutOff(start)
+		}
+		if err != nil {
+			return err
+		}
+		n, closed, broken := scan.run(s.chunk)
+		s.take(n)
+		switch {
+		case closed:
+			return nil
+		case broken:
+			return s.skipLine(start.line, start.offset, errors.New("the JSON object is cut off: the line ends within a string"))
+		}
+	}
+}
+
+// object takes one object to the brace that closes it. What doc holds of it is already taken.
+func (s *splitter) object() (document, error) {
+	start := document{line: s.line - bytes.Count(s.doc, []byte{'\n'}), offset: s.offset - int64(len(s.doc))}
+	var scan scanner
+	scan.run(s.doc)
+	for {
+		err := s.fill()
+		if err == io.EOF {
+			err = cutOff(start)
 		}
 		if err != nil {
 			return document{}, err
