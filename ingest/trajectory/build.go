@@ -39,8 +39,9 @@ type node struct {
 	also    []*Dialect // those that completed what it left open
 	foreign string     // the dialect by whose marks the span speaks, when it is not read yet
 	facts   Facts
-	err     *Error // what the span itself says went wrong
-	folded  *node  // the node that this one describes once more, nil when it stands for itself
+	err     *Error  // what the span itself says went wrong
+	folded  *node   // the node that this one describes once more, nil when it stands for itself
+	told    []*node // of a loop: descriptions of its state that no call was given
 
 	agent     *node // the nearest agent span, itself included
 	agentName string

@@ -85,6 +85,11 @@ type Facts struct {
 	Offered        *ToolSet  // nil: not stated. An empty set: stated as none
 	OfferedText    string    // the definitions as one JSON text, when Offered is nil: the builder parses each distinct text of a trace once
 
+	// Loop names the loop of model and tools that the span stands around, or, with Within, the one of which it only tells the state that
+	// the loop's next call was given.
+	Loop   string
+	Within bool
+
 	// Tool executions.
 	ToolName  string
 	CallID    string

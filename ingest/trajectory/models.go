@@ -16,6 +16,8 @@ func (b *builder) mergeModels() {
 			models = append(models, n)
 		}
 	}
+	b.settleLoops(models)
+	models = slices.DeleteFunc(models, func(n *node) bool { return n.facts.Role != RoleModel })
 	below := modelsBelow(models)
 	for _, n := range models {
 		switch inner := below[n]; {

@@ -23,6 +23,7 @@ func (r *Reader) Build(tr Trace) *Trajectory {
 	b.mergeModels()
 	b.mergeTools()
 	b.modelCalls()
+	b.agentTotals()
 	b.histories()
 	b.toolCalls()
 	b.outcomes()

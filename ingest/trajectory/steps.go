@@ -41,20 +41,24 @@ func (b *builder) steps() {
 	b.lastSteps()
 }
 
-// rankOf orders what starts at one moment. A call of a tool that has no span of its own starts when its model call ends.
+// rankOf orders what starts at one moment: what the user said, what an earlier trace did, each call of a model and the tools that it asked
+// for, then the rest. A call of a tool that has no span of its own starts when its model call ends, or the next begins.
 func rankOf(s Step, o *Trajectory) int {
 	switch s.Kind {
 	case StepUser:
-		return 0
-	case StepTool:
-		if o.ToolCalls[s.Index].Recalled {
-			return 1
-		}
-		return 3
+		return -2
 	case StepModel:
-		return 2
+		return 2 * s.Index
+	case StepTool:
+		switch t := &o.ToolCalls[s.Index]; {
+		case t.Recalled:
+			return -1
+		case t.Model >= 0:
+			return 2*t.Model + 1
+		}
+		return 2 * len(o.ModelCalls)
 	}
-	return 4
+	return 2*len(o.ModelCalls) + 1
 }
 
 // lastSteps adds the reply and the error with which the run ended.

@@ -175,6 +175,7 @@ func (b *builder) collect() {
 		}
 		last[agent] = c
 	}
+	b.hindsight(last)
 }
 
 // ask notes a request. Some emitters write a call's input later, when its answer or all of the run has been added to it: a request that such
@@ -339,9 +340,10 @@ func (b *builder) emit() {
 	}
 	all := make([]entry, 0, len(b.asked)+len(b.tools))
 	paired := make(map[*node]bool, len(b.asked))
-	for _, a := range b.asked {
+	at := b.dated()
+	for i, a := range b.asked {
 		paired[a.exec] = true
-		all = append(all, entry{a.at(), a, a.exec})
+		all = append(all, entry{at[i], a, a.exec})
 	}
 	for _, n := range b.tools {
 		if !paired[n] {
@@ -356,7 +358,7 @@ func (b *builder) emit() {
 	for i, e := range all {
 		t := &b.out.ToolCalls[i]
 		if e.ask != nil {
-			b.requested(e.ask, t)
+			b.requested(e.ask, e.at, t)
 		} else {
 			b.executed(e.exec, t)
 		}
@@ -368,21 +370,52 @@ func (b *builder) emit() {
 	}
 }
 
-// at is when a call was asked for: when the answer of the model was complete, or before the call whose history tells of it.
+// at is when a call was asked for: when the answer of the model was complete, but before the call whose history tells of it, and before it
+// was executed; a span around a whole run ends long after.
 func (a *asked) at() time.Time {
-	if a.call != nil {
-		return a.call.node.ended()
+	if a.call == nil {
+		return a.seenIn.node.start
 	}
-	return a.seenIn.node.start
+	at := a.call.node.ended()
+	if a.seenIn != nil && a.seenIn.node.start.After(a.call.node.start) {
+		at = earlierOf(at, a.seenIn.node.start)
+	}
+	if a.exec != nil && a.before(a.exec) {
+		at = earlierOf(at, a.exec.start)
+	}
+	return at
+}
+
+// dated gives every request its time. One that was not executed comes before the next of the same answer that was.
+func (b *builder) dated() []time.Time {
+	out := make([]time.Time, len(b.asked))
+	next := map[*call]time.Time{}
+	for i, a := range slices.Backward(b.asked) {
+		out[i] = a.at()
+		if at, ok := next[a.call]; ok && a.call != nil {
+			out[i] = earlierOf(out[i], at)
+		}
+		if a.exec != nil {
+			next[a.call] = out[i]
+		}
+	}
+	return out
+}
+
+func earlierOf(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // requested fills the tool call of a request, with its execution when there is one.
-func (b *builder) requested(a *asked, t *ToolCall) {
+func (b *builder) requested(a *asked, at time.Time, t *ToolCall) {
 	from := cmp.Or(a.call, a.seenIn)
 	if a.exec != nil {
 		b.executed(a.exec, t)
 		if !a.before(a.exec) { // where its clock was set to is only a guess
-			late := a.at().Sub(t.Start)
+			late := at.Sub(t.Start)
 			t.Start = t.Start.Add(late)
 			if !t.End.IsZero() {
 				t.End = t.End.Add(late)
@@ -395,7 +428,7 @@ func (b *builder) requested(a *asked, t *ToolCall) {
 	} else {
 		*t = ToolCall{
 			SpanID: from.node.span.ID, ID: a.part.ID, Name: a.part.Name, Agent: from.node.agentName, Model: -1, Recalled: a.recalled,
-			Arguments: a.part.Value, Start: a.at(),
+			Arguments: a.part.Value, Start: at,
 		}
 	}
 	t.RequestSpanID, t.Requested = from.node.span.ID, true

@@ -26,6 +26,7 @@ type Trajectory struct {
 	Agents    []string // names, in order of first appearance
 
 	ModelCalls   []ModelCall
+	AgentTotals  []AgentTotal // usage that is known of an agent's whole run alone: beside that of ModelCalls, never part of it
 	ToolCalls    []ToolCall
 	Handoffs     []Handoff
 	ToolsOffered []ToolDef // union over all model calls, by name, first definition wins
@@ -103,6 +104,7 @@ type ModelCall struct {
 	Error          *Error
 	Start, End     time.Time // End is zero when the call never ended
 	Streamed       bool
+	InTotal        bool // its usage is not told, and is part of one of Trajectory.AgentTotals
 }
 
 // Usage counts tokens of one model call. A nil number is not in the data. Input includes cached tokens, Output includes reasoning.

@@ -75,6 +75,7 @@ func readVoltAgent(s *Span) Facts {
 // voltAgentModel reads the span around the loop. Its counts are the last step's alone: no call's, and not their sum.
 func voltAgentModel(s *Span, f *Facts) {
 	a := s.Attrs
+	f.Loop = a.Str("operation.id")
 	if s.Status != StatusError && !a.Has("error.type") { // a failed attempt is a call of its own
 		f.ResponseID = a.Str("operation.id")
 	}
@@ -130,10 +131,10 @@ func voltAgentMemory(a Attrs, f *Facts) {
 	if sawTool || last == "text" {
 		f.Role = RoleModel
 	}
+	f.Loop, f.Within = a.Str("operation.id"), last != "text"
 }
 
-// uiCall reads a call that never ran, and the framework's answer to it: no tool span tells of those. The calls that ran have theirs, which
-// knows when; the span around the loop, to which a call of the first step would be put down, ends too late to tell.
+// uiCall reads a call, and what came of it as far as the framework tells.
 func uiCall(o object, name string) []Message {
 	id := callID(o.str("toolCallId"))
 	call := Message{Role: "assistant", Parts: []Part{{Kind: PartToolCall, ID: id, Name: name, Value: valueOfJSON(o.get("input", "rawInput"))}}}
@@ -144,8 +145,5 @@ func uiCall(o object, name string) []Message {
 	p := Part{Kind: PartToolResult, ID: id, Name: name}
 	p.Value, p.Failed = resultValue(cmp.Or(raw, "null"), 0)
 	p.Failed = p.Failed || o.str("state") == "output-error"
-	if !p.Failed || frameworkVerdict(p.Value.Raw) == "" {
-		return nil
-	}
 	return []Message{call, {Role: "tool", Parts: []Part{p}}}
 }

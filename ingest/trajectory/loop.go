@@ -1,0 +1,47 @@
+package trajectory
+
+// settleLoops takes out the descriptions of a loop's state that no call of the model was given: those that were written when the loop, or the
+// agent's run, had ended. What they tell of earlier calls is kept with the loop's span.
+func (b *builder) settleLoops(models []*node) {
+	loops := map[string]*node{}
+	for _, n := range models {
+		if id := n.facts.Loop; id != "" && !n.facts.Within && !n.end.IsZero() && (loops[id] == nil || n.end.After(loops[id].end)) {
+			loops[id] = n
+		}
+	}
+	for _, n := range models {
+		loop := loops[n.facts.Loop]
+		if !n.facts.Within || loop == nil || n.start.Before(loop.end) && !n.agentEnded() {
+			continue
+		}
+		loop.told = append(loop.told, n)
+		n.facts.Role = RoleInner
+	}
+}
+
+// agentEnded says whether the agent's run had ended when a span began.
+func (n *node) agentEnded() bool {
+	return n.agent != nil && !n.agent.end.IsZero() && !n.start.Before(n.agent.end)
+}
+
+// hindsight reads what descriptions that are no calls tell of the calls before them.
+func (b *builder) hindsight(last map[*node]*call) {
+	for _, n := range b.nodes {
+		for _, told := range n.told {
+			prev := last[n.agent]
+			if prev == nil {
+				continue
+			}
+			for _, m := range told.facts.Input.messages() {
+				for _, p := range m.Parts {
+					switch p.Kind {
+					case PartToolCall:
+						b.echo(p, prev, prev, false)
+					case PartToolResult:
+						b.answer(p, prev, prev, false)
+					}
+				}
+			}
+		}
+	}
+}

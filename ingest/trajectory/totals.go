@@ -1,0 +1,48 @@
+package trajectory
+
+// AgentTotal is what an agent says that all its model calls used together, where none of them tells its own part.
+type AgentTotal struct {
+	SpanID string // the agent's
+	Agent  string
+	Usage  Usage
+}
+
+// agentTotals lets an agent's own total stand in where no model call below it states usage. Where one does, the total counts the same tokens
+// once more, and where an agent around it has one, that is the sum.
+func (b *builder) agentTotals() {
+	if len(b.calls) == 0 || b.calls[0].node.facts.Role == RoleAgent {
+		return // the totals are calls themselves: see totalOfAgents
+	}
+	told := map[*node]bool{} // what stands around a call that states its usage
+	for _, c := range b.calls {
+		if !c.node.facts.Usage.counted() {
+			continue
+		}
+		for p := range c.node.above {
+			told[p] = true
+		}
+	}
+	standsFor := map[*node]bool{}
+	for _, n := range b.topDown() {
+		if n.facts.Role != RoleAgent || !n.facts.Usage.counted() || told[n] || n.below(standsFor) {
+			continue
+		}
+		standsFor[n] = true
+		b.out.AgentTotals = append(b.out.AgentTotals, AgentTotal{SpanID: n.span.ID, Agent: n.agentName, Usage: n.wholeUsage()})
+	}
+	for _, c := range b.calls {
+		b.out.ModelCalls[c.index].InTotal = c.node.below(standsFor)
+	}
+}
+
+// below says whether any of the spans stands around a node.
+func (n *node) below(any map[*node]bool) bool {
+	for p := range n.above {
+		if any[p] {
+			return true
+		}
+	}
+	return false
+}
+
+func (u Usage) counted() bool { return u.Input != nil || u.Output != nil }
