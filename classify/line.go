@@ -18,7 +18,8 @@ type Line struct {
 	Stats        Stats          `json:"stats"`
 }
 
-// Stats counts what a trace holds. Tokens and cost are sums over model calls; nil when no call tells them.
+// Stats counts what a trace holds. Tokens and cost are sums over model calls, and over agents' totals where their calls tell nothing; nil when
+// none tells them.
 type Stats struct {
 	Spans        int      `json:"spans"`
 	Steps        int      `json:"steps"`
@@ -44,12 +45,19 @@ func NewLine(t *trajectory.Trajectory, r Report) Line {
 func NewStats(t *trajectory.Trajectory) Stats {
 	s := Stats{Spans: t.Spans, Steps: len(t.Steps), ModelCalls: len(t.ModelCalls), ToolCalls: len(t.ToolCalls)}
 	for _, m := range t.ModelCalls {
-		s.InputTokens = plus(s.InputTokens, m.Usage.Input)
-		s.OutputTokens = plus(s.OutputTokens, m.Usage.Output)
-		s.CachedTokens = plus(s.CachedTokens, m.Usage.CacheRead)
-		s.CostUSD = plus(s.CostUSD, m.Usage.CostUSD)
+		s.add(m.Usage)
+	}
+	for _, a := range t.AgentTotals {
+		s.add(a.Usage)
 	}
 	return s
+}
+
+func (s *Stats) add(u trajectory.Usage) {
+	s.InputTokens = plus(s.InputTokens, u.Input)
+	s.OutputTokens = plus(s.OutputTokens, u.Output)
+	s.CachedTokens = plus(s.CachedTokens, u.CacheRead)
+	s.CostUSD = plus(s.CostUSD, u.CostUSD)
 }
 
 func plus[T int64 | float64](sum, v *T) *T {

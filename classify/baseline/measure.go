@@ -1,8 +1,6 @@
 package baseline
 
 import (
-	"slices"
-
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -14,7 +12,8 @@ type Key struct {
 // Metric is one number of a run.
 type Metric string
 
-// The metrics. Tokens count model calls only (leaves); a cached token was read from the provider's cache.
+// The metrics. Tokens count model calls only (leaves), and agents' totals where their calls tell nothing; a cached token was read from the
+// provider's cache.
 const (
 	TotalTokens Metric = "total_tokens" // input and output, cached ones included
 	FreshTokens Metric = "fresh_tokens" // input without cache reads, and output: what a run newly costs
@@ -66,28 +65,37 @@ func KeyOf(t *trajectory.Trajectory) Key {
 
 type sums struct{ input, output, cached float64 }
 
-func tokens(t *trajectory.Trajectory) (sums, bool) {
-	var s sums
-	if len(t.ModelCalls) == 0 || !slices.ContainsFunc(t.ModelCalls, counted) {
-		return s, false
+func (s *sums) add(u trajectory.Usage) {
+	s.input += float64(*u.Input)
+	s.output += float64(*u.Output)
+	if c := u.CacheRead; c != nil {
+		s.cached += float64(min(*c, *u.Input))
 	}
-	for _, m := range t.ModelCalls {
-		if !counted(m) {
-			if m.Error == nil {
-				return s, false
-			}
-			continue // a call that failed and reports nothing cost nothing that anybody can know
-		}
-		s.input += float64(*m.Usage.Input)
-		s.output += float64(*m.Usage.Output)
-		if c := m.Usage.CacheRead; c != nil {
-			s.cached += float64(min(*c, *m.Usage.Input))
-		}
-	}
-	return s, true
 }
 
-func counted(m trajectory.ModelCall) bool { return m.Usage.Input != nil && m.Usage.Output != nil }
+func tokens(t *trajectory.Trajectory) (sums, bool) {
+	var s sums
+	seen := false
+	for _, m := range t.ModelCalls {
+		switch {
+		case counted(m.Usage):
+			s.add(m.Usage)
+			seen = true
+		case m.Error == nil && !m.InTotal:
+			return s, false
+		} // else it failed and reports nothing, which cost nothing that anybody can know, or it is in a total
+	}
+	for _, a := range t.AgentTotals {
+		if !counted(a.Usage) {
+			return s, false
+		}
+		s.add(a.Usage)
+		seen = true
+	}
+	return s, seen
+}
+
+func counted(u trajectory.Usage) bool { return u.Input != nil && u.Output != nil }
 
 func cost(t *trajectory.Trajectory) (float64, bool) {
 	var sum float64
@@ -96,9 +104,15 @@ func cost(t *trajectory.Trajectory) (float64, bool) {
 		switch {
 		case m.Usage.CostUSD != nil:
 			sum, seen = sum+*m.Usage.CostUSD, true
-		case m.Error == nil:
+		case m.Error == nil && !m.InTotal:
 			return 0, false
 		}
+	}
+	for _, a := range t.AgentTotals {
+		if a.Usage.CostUSD == nil {
+			return 0, false
+		}
+		sum, seen = sum+*a.Usage.CostUSD, true
 	}
 	return sum, seen
 }

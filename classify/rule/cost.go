@@ -30,7 +30,7 @@ func (p CostParams) Validate() error {
 }
 
 // CostSpike finds runs that cost far more tokens than the runs of the same service, agent and route do. Tokens are counted at the model
-// calls only, and what was read from the provider's cache is left out on both sides: it costs a tenth and varies with luck.
+// calls, or where those tell nothing by the agent's own total, and what was read from the provider's cache is left out on both sides: it costs a tenth and varies with luck.
 var CostSpike = add(classify.Rule{
 	Name: "cost_spike", Version: 1, Label: classify.CostSpike, Severity: classify.Blocking, Form: classify.FormBudget,
 	Doc: classify.Doc{
@@ -87,21 +87,27 @@ func costFinding(in *classify.Input, run baseline.Run, got float64, st baseline.
 	return f
 }
 
-// crossing is the step of the model call with which the run's fresh tokens exceeded the limit: there the money was gone.
+// crossing is the step of the model call with which the run's fresh tokens exceeded the limit: there the money was gone. Of an agent's total
+// only the last of its calls is sure to lie behind it.
 func crossing(t *trajectory.Trajectory, limit float64) int {
-	sum := 0.0
+	sum, last := 0.0, -1
 	for i := range t.ModelCalls {
-		sum += float64(fresh(&t.ModelCalls[i]))
+		sum += float64(fresh(t.ModelCalls[i].Usage))
 		if sum > limit {
 			return stepOf(t, trajectory.StepModel, i)
 		}
+		if t.ModelCalls[i].InTotal {
+			last = i
+		}
 	}
-	return -1
+	if last < 0 {
+		return -1
+	}
+	return stepOf(t, trajectory.StepModel, last)
 }
 
-// fresh counts a call's tokens without cache reads, 0 when they are not told.
-func fresh(m *trajectory.ModelCall) int64 {
-	u := m.Usage
+// fresh counts tokens without cache reads, 0 when they are not told.
+func fresh(u trajectory.Usage) int64 {
 	if u.Input == nil || u.Output == nil {
 		return 0
 	}
@@ -128,22 +134,28 @@ func withBaseline(p map[string]any, digest string) map[string]any {
 	return out
 }
 
-// dearest names the model calls that used most, three at most.
+// dearest names the model calls, and the agents known by their total alone, that used most, three at most.
 func dearest(t *trajectory.Trajectory) []classify.Evidence {
 	type use struct {
 		span   string
 		tokens int64
+		in     string
 	}
 	var uses []use
 	for i := range t.ModelCalls {
-		if n := fresh(&t.ModelCalls[i]); n > 0 {
-			uses = append(uses, use{t.ModelCalls[i].SpanID, n})
+		if n := fresh(t.ModelCalls[i].Usage); n > 0 {
+			uses = append(uses, use{t.ModelCalls[i].SpanID, n, "this call"})
+		}
+	}
+	for _, a := range t.AgentTotals {
+		if n := fresh(a.Usage); n > 0 {
+			uses = append(uses, use{a.SpanID, n, "all calls of this agent"})
 		}
 	}
 	slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(b.tokens, a.tokens) })
 	out := []classify.Evidence{}
 	for _, u := range uses[:min(len(uses), 3)] {
-		out = append(out, classify.Evidence{SpanID: u.span, What: fmt.Sprintf("%d tokens in this call, cache reads aside", u.tokens)})
+		out = append(out, classify.Evidence{SpanID: u.span, What: fmt.Sprintf("%d tokens in %s, cache reads aside", u.tokens, u.in)})
 	}
 	return out
 }

@@ -6,6 +6,7 @@
 //	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
 //	user Where is my order?
 //	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [in=10] [out=5] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"]
+//	total a1 [agent=a] [in=10] [out=5] [cached=2]   an agent's total, which stands for the calls above that tell no usage
 //	call c1 get_order {"id":1}      requested by the model call above it, executed, without a result unless said below
 //	  ok {"status":"sent"}          result and outcome: ok, error or denied, then the result
 //	  error {"error":"no such id"}
@@ -84,6 +85,8 @@ func (r *reader) line(line string) error {
 		r.step(trajectory.StepUser, "", "", -1, rest)
 	case "model":
 		return r.modelCall(rest)
+	case "total":
+		return r.total(rest)
 	case "call":
 		return r.toolCall(rest)
 	case "handoff":
@@ -178,6 +181,32 @@ func (r *reader) modelCall(rest string) error {
 	r.t.ModelCalls = append(r.t.ModelCalls, m)
 	r.model = len(r.t.ModelCalls) - 1
 	r.step(trajectory.StepModel, id, m.Agent, r.model, "")
+	return err
+}
+
+func (r *reader) total(rest string) error {
+	id, rest, _ := strings.Cut(rest, " ")
+	a := trajectory.AgentTotal{SpanID: id}
+	err := options(rest, func(k, v string) error {
+		switch k {
+		case "agent":
+			a.Agent = v
+		case "in":
+			a.Usage.Input = new(int64(number(v)))
+		case "out":
+			a.Usage.Output = new(int64(number(v)))
+		case "cached":
+			a.Usage.CacheRead = new(int64(number(v)))
+		default:
+			return fmt.Errorf("unknown option %q of total", k)
+		}
+		return nil
+	})
+	r.t.AgentTotals = append(r.t.AgentTotals, a)
+	for i := range r.t.ModelCalls {
+		m := &r.t.ModelCalls[i]
+		m.InTotal = m.InTotal || m.Usage.Input == nil && m.Usage.Output == nil
+	}
 	return err
 }
 
