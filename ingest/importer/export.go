@@ -17,7 +17,8 @@ import (
 // is merged only when the whole document could be read.
 type export struct {
 	groups   []*group
-	at       map[string]*group
+	at       map[string]*group // by key
+	seen     map[place]*group  // of the document that is being read
 	spans    int
 	logs     int
 	untraced int // rows that are no telemetry of a trace
@@ -41,16 +42,38 @@ type origin struct {
 	scopeAttrs          jsontext.Value
 }
 
+// place is where in its document an origin stands: spans of one envelope share it, however large it is.
+type place struct {
+	resource, more, scopeAttrs   *byte
+	service, scopeName, scopeVer string
+}
+
+func (o origin) place() place {
+	return place{first(o.resource), first(o.more), first(o.scopeAttrs), o.service, o.scopeName, o.scopeVer}
+}
+
+func first(v jsontext.Value) *byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return &v[0]
+}
+
+// key tells origins apart by what they say.
 func (o origin) key() string {
 	return strings.Join([]string{string(o.resource), string(o.more), o.service, o.scopeName, o.scopeVer, string(o.scopeAttrs)}, "\x00")
 }
 
-func newExport() *export { return &export{at: map[string]*group{}} }
+func newExport() *export { return &export{at: map[string]*group{}, seen: map[place]*group{}} }
 
 // in returns the group of an origin.
 func (x *export) in(o origin) *group {
+	if g, ok := x.seen[o.place()]; ok {
+		return g
+	}
 	key := o.key()
 	if g, ok := x.at[key]; ok {
+		x.seen[o.place()] = g
 		return g
 	}
 	g := &group{key: key, resource: pcommon.NewResource(), scope: pcommon.NewInstrumentationScope(), spans: ptrace.NewSpanSlice(), logs: plog.NewLogRecordSlice()}
@@ -63,6 +86,7 @@ func (x *export) in(o origin) *group {
 	g.scope.SetVersion(o.scopeVer)
 	x.attributes(o.scopeAttrs, g.scope.Attributes())
 	x.keep(g)
+	x.seen[o.place()] = g
 	return g
 }
 

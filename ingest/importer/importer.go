@@ -81,7 +81,7 @@ func (p *Problem) Error() string {
 func (p *Problem) Unwrap() error { return p.Err }
 
 // ErrNotTelemetry is wrapped where a file or document is neither OTLP nor a known export of another tool.
-var ErrNotTelemetry = errors.New("no telemetry here: want OTLP JSON (an object with resourceSpans or resourceLogs), OTLP protobuf, or an export of Jaeger, Tempo, CloudWatch, Phoenix, Langfuse or LangSmith")
+var ErrNotTelemetry = errors.New("no telemetry here: want OTLP JSON (an object with resourceSpans or resourceLogs), an export of Jaeger, Tempo, CloudWatch, Phoenix, Langfuse or LangSmith, or OTLP protobuf")
 
 // ErrTooLarge is wrapped where a document or an inflated file exceeds its limit.
 var ErrTooLarge = errors.New("too large")

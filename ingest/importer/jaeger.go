@@ -29,13 +29,15 @@ func readJaeger(x *export, o object) error {
 }
 
 func readJaegerTrace(x *export, trace object) error {
-	processes := map[string]jsontext.Value{}
+	processes := map[string]object{}
 	if p := trace.get("processes"); p != nil {
 		of, err := objectOf(p)
 		if err != nil {
 			return fmt.Errorf("processes: %w", err)
 		}
-		processes = of
+		for id, process := range of {
+			processes[id] = folded(process)
+		}
 	}
 	if !trace.has("spans") {
 		return fmt.Errorf("the trace %.40q has no spans", trace.text("traceID"))
@@ -43,9 +45,12 @@ func readJaegerTrace(x *export, trace object) error {
 	return each(trace["spans"], "spans", func(span object) error { return readJaegerSpan(x, span, processes, trace.text("traceID")) })
 }
 
-func readJaegerSpan(x *export, o object, processes map[string]jsontext.Value, trace string) error {
+func readJaegerSpan(x *export, o object, processes map[string]object, trace string) error {
 	tags := newTags(o["tags"])
-	process := folded(cmpValue(o.get("process"), processes[o.text("processID")]))
+	process := processes[o.text("processID")]
+	if own := o.get("process"); own != nil {
+		process = folded(own)
+	}
 	s := x.newSpan(origin{
 		resource: process["tags"], service: process.text("servicename"),
 		scopeName: tags.take("otel.scope.name", "otel.library.name"), scopeVer: tags.take("otel.scope.version", "otel.library.version"),

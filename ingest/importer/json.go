@@ -260,56 +260,84 @@ func untyped(value jsontext.Value) jsontext.Value {
 // maxDepth is how deep structures are followed; what lies below is kept as its text.
 const maxDepth = 60
 
+// maxValues bounds the values of one structure.
+const maxValues = 50_000
+
 // value reads any JSON value in one pass.
 func (x *export) value(src jsontext.Value, into pcommon.Value) {
-	if !absent(src) {
-		_ = x.readValue(decoderOf(src), into, maxDepth)
+	if absent(src) {
+		return
+	}
+	r := structureReader{dec: decoderOf(src), left: maxValues}
+	_ = r.value(into, maxDepth)
+	if r.cut {
+		x.note("structures of more than %d values or %d members were cut", maxValues, maxMembers)
 	}
 }
 
-func (x *export) readValue(dec *jsontext.Decoder, into pcommon.Value, depth int) error {
-	kind := dec.PeekKind()
+type structureReader struct {
+	dec  *jsontext.Decoder
+	left int
+	cut  bool
+}
+
+func (r *structureReader) value(into pcommon.Value, depth int) error {
+	r.left--
+	kind := r.dec.PeekKind()
 	if depth == 0 || kind != '{' && kind != '[' {
-		v, err := dec.ReadValue()
+		v, err := r.dec.ReadValue()
 		if err == nil {
 			setScalar(into, v)
 		}
 		return err
 	}
-	if _, err := dec.ReadToken(); err != nil {
+	if _, err := r.dec.ReadToken(); err != nil {
 		return err
 	}
+	var err error
 	if kind == '[' {
-		list := into.SetEmptySlice()
-		for dec.PeekKind() != ']' {
-			if err := x.readValue(dec, list.AppendEmpty(), depth-1); err != nil {
-				return err
-			}
-		}
-	} else if err := x.readMap(dec, into.SetEmptyMap(), depth-1); err != nil {
-		return err
+		err = r.list(into.SetEmptySlice(), depth-1)
+	} else {
+		err = r.members(into.SetEmptyMap(), depth-1)
 	}
-	_, err := dec.ReadToken()
+	if err == nil {
+		_, err = r.dec.ReadToken()
+	}
 	return err
 }
 
-func (x *export) readMap(dec *jsontext.Decoder, into pcommon.Map, depth int) error {
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		if into.Len() >= maxMembers {
-			x.note("members beyond the first %d of one structure were left out", maxMembers)
-			err = dec.SkipValue()
-		} else {
-			err = x.readValue(dec, into.PutEmpty(name.String()), depth)
-		}
+func (r *structureReader) list(into pcommon.Slice, depth int) error {
+	for r.dec.PeekKind() != ']' {
+		err := r.skipOr(func() error { return r.value(into.AppendEmpty(), depth) }, false)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *structureReader) members(into pcommon.Map, depth int) error {
+	for r.dec.PeekKind() != '}' {
+		name, err := r.dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		text := name.String()
+		err = r.skipOr(func() error { return r.value(into.PutEmpty(text), depth) }, into.Len() >= maxMembers)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipOr passes over a value where there is no room left.
+func (r *structureReader) skipOr(read func() error, full bool) error {
+	if r.left > 0 && !full {
+		return read()
+	}
+	r.cut = true
+	return r.dec.SkipValue()
 }
 
 func setScalar(into pcommon.Value, v jsontext.Value) {

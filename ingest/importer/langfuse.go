@@ -50,7 +50,14 @@ func readLangfuse(x *export, o object) error {
 		return errors.New("the observations are ids only: export each trace by itself (GET /api/public/traces/{id})")
 	}
 	before := x.spans
-	err := each(list, "observations", func(obs object) error { return langfuseObservation(x, trace, obs) })
+	err := each(list, "observations", func(obs object) error {
+		err := langfuseObservation(x, trace, obs)
+		if obs.get("parentObservationId") == nil { // the trace's input and output are told once
+			delete(trace, "input")
+			delete(trace, "output")
+		}
+		return err
+	})
 	if err == nil && x.spans == before {
 		return fmt.Errorf("the trace %.40q has no observations", trace.text("id"))
 	}

@@ -16,6 +16,9 @@ type restored struct {
 	into pcommon.Map
 }
 
+// maxID bounds a session's or user's id.
+const maxID = 1024
+
 // put writes an attribute unless it is there already. Structures become JSON text, as OpenTelemetry's attributes have them.
 func (r restored) put(key string, v jsontext.Value) {
 	if absent(v) {
@@ -58,8 +61,11 @@ func (r restored) observation(o *observation) {
 	default:
 		r.langfuse(o)
 	}
-	r.put("session.id", o.trace["sessionId"])
-	r.put("user.id", o.trace["userId"])
+	for _, id := range []struct{ key, from string }{{"session.id", "sessionId"}, {"user.id", "userId"}} {
+		if v := o.trace[id.from]; len(v) <= maxID { // it is repeated on every span
+			r.put(id.key, v)
+		}
+	}
 }
 
 // langfuse writes what Langfuse's own SDK sends.
