@@ -78,7 +78,8 @@ func TestPublicClaudeUnderADOT(t *testing.T) {
 		"in 32312, out 767, read 29447, write 2861, cost 0.0712653":          1,
 		"tool Agent agent=ClaudeAgentSDK.query":                              2,
 		"requested=true executed=true ok":                                    2,
-		"tool Bash agent=Agent":                                              2,
+		"tool Bash agent=math-agent":                                         1,
+		"tool Bash agent=conversion-agent":                                   1,
 		"handoff ClaudeAgentSDK.query > math-agent":                          1,
 		`user ["What is 42 * 7, and how many miles is that in kilometers?"]`: 1,
 	} {
@@ -99,7 +100,7 @@ func TestPublicAgents(t *testing.T) {
 			`multiply_numbers agent=math_specialist {"a":240,"b":1000}`: 1, `{"a":0,"b":1000}`: 1, "asked=2": 0,
 		}},
 		{"claude-agent-sdk/claude_live_spans.json", map[string]int{
-			"tool Agent agent=ClaudeAgentSDK.query": 3, "tool Bash agent=Agent": 3, "handoff ClaudeAgentSDK.query > research-specialist": 2,
+			"tool Agent agent=ClaudeAgentSDK.query": 3, "tool Bash agent=research-specialist": 2, "tool Bash agent=math-specialist": 1, "handoff ClaudeAgentSDK.query > research-specialist": 2,
 			`reply "New York is 89°F and Seattle is 72°F.`: 1,
 		}},
 	} {

@@ -208,7 +208,7 @@ func (b *builder) nameAgents() {
 			n.agent = n
 		}
 		if n.facts.Agent != "" && n.facts.Role != RoleTool {
-			n.agentName = n.facts.Agent
+			n.agentName = cmp.Or(n.subAgent(), n.facts.Agent)
 		}
 	}
 	for _, n := range b.nodes {
