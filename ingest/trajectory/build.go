@@ -55,7 +55,9 @@ func (b *builder) readSpans() {
 			n.facts.Offered = b.reader.toolSet(n.facts.OfferedText)
 		}
 		n.facts.Offered = b.shared(n.facts.Offered)
-		n.err = n.ownError()
+		if n.err = n.ownError(); n.err != nil && n.noFailure() {
+			n.err = nil
+		}
 		if n.dialect != nil && n.facts.Role != RoleNone {
 			for i := range len(n.also) + 1 {
 				d := n.dialect

@@ -222,14 +222,7 @@ func (b *builder) wentOn(c *call) bool {
 }
 
 // paused says whether the run stopped to wait for a person.
-func (b *builder) paused() bool {
-	for _, n := range b.nodes {
-		if e := n.exception(); e != nil && (isPause(e.Type) || isPause(e.Message)) {
-			return true
-		}
-	}
-	return false
-}
+func (b *builder) paused() bool { return slices.ContainsFunc(b.nodes, (*node).waits) }
 
 // truncatedKey is the family of the mark that pawl leaves on a span which it cut.
 var truncatedKey = familyOf("pawl.truncated")
