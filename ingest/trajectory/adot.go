@@ -91,11 +91,17 @@ func readADOT(s *Span) Facts {
 			f.SessionID = cmp.Or(f.SessionID, l.Attrs.Str("session.id"))
 		}
 	}
+	if s.ParentID == missingParent {
+		f.Role = roleOfADOT(in, out)
+	}
 	switch f.Role {
 	case RoleModel:
 		adotModel(in, out, &f)
 	case RoleTool:
 		adotTool(in, out, &f)
+		if s.ParentID == missingParent && f.CallID == "" {
+			f.Role = RoleInner // nothing tells which tool it was
+		}
 	default:
 		if in != "" {
 			f.UserText = askedText(adotContent(in, "user"))
@@ -105,6 +111,24 @@ func readADOT(s *Span) Facts {
 		}
 	}
 	return f
+}
+
+// roleOfADOT tells by a record alone what the span was that it belongs to: a tool is given what a tool is given; a call of the model is
+// given a history, or asks for something. A question and its answer may be either a call or the run: the run tells as much.
+func roleOfADOT(in, out string) Role {
+	role := func(e string) string { return foldRole(readObject(e).str("role")) }
+	if role(firstElement(in)) == "tool" {
+		return RoleTool
+	}
+	if requests(withRole(ParseMessages(out), "assistant")) {
+		return RoleModel
+	}
+	for e := range elements(in) {
+		if isAnyOf(role(e), "assistant", "tool") {
+			return RoleModel
+		}
+	}
+	return RoleAgent
 }
 
 // readAsOther reads a span as the dialect that would win it without this one.
@@ -166,6 +190,7 @@ func parseADOT(text string) []Message {
 }
 
 func adotTool(in, out string, f *Facts) {
+	f.CallID = cmp.Or(f.CallID, callID(readObject(firstElement(in)).object("content").str("id")))
 	if text := adotContent(in, ""); text != "" && absent(f.Arguments) {
 		f.Arguments = entityArguments(text)
 	}

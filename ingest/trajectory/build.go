@@ -161,5 +161,5 @@ func (b *builder) shared(s *ToolSet) *ToolSet {
 
 // hasContentLogs says whether a record of the trace carries content of a model call.
 func (b *builder) hasContentLogs() bool {
-	return slices.ContainsFunc(b.trace.Logs, func(l Log) bool { return isMessageEvent(l.Name) })
+	return slices.ContainsFunc(b.trace.Logs, func(l Log) bool { return isMessageEvent(l.Name) || isADOTRecord(&l) })
 }

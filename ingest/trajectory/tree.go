@@ -156,12 +156,16 @@ func (b *builder) orphanedLogs() []Span {
 	byID := map[string]*Span{}
 	for i := range b.trace.Logs {
 		l := &b.trace.Logs[i]
-		if l.SpanID == "" || !isMessageEvent(l.Name) {
+		moved := isADOTRecord(l)
+		if l.SpanID == "" || !moved && !isMessageEvent(l.Name) {
 			continue
 		}
 		s := byID[l.SpanID]
 		if s == nil {
 			s = &Span{TraceID: l.TraceID, ID: l.SpanID, ParentID: missingParent, Name: l.Name, Start: l.Time, Resource: l.Resource, Scope: l.Scope}
+			if moved {
+				s.Name = "" // the record's is the scope's
+			}
 			byID[l.SpanID] = s
 		}
 		s.Logs = append(s.Logs, *l)
