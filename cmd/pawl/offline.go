@@ -59,7 +59,7 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		case wire.Traces:
 			traces = append(traces, item.Data.Traces)
 		case wire.Logs:
-			logs = append(logs, item.Data.Logs)
+			logs = append(logs, item.Data.AllLogs()...)
 		}
 	}
 	found := trajectory.FromOTLP(traces, logs)

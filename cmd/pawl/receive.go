@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/ingest/otlp"
 	"github.com/pawl-dev/pawl/ingest/otlp/wire"
 	"github.com/pawl-dev/pawl/ingest/queue"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
 func (s *server) openReceiver(context.Context) (err error) {
@@ -20,7 +21,7 @@ func (s *server) openReceiver(context.Context) (err error) {
 	}
 	in := s.cfg.Ingest
 	o := otlp.Options{GRPC: string(s.cfg.Listen.OTLPGRPC), HTTP: string(s.cfg.Listen.OTLPHTTP), Insecure: in.Anonymous, Partitions: s.q.Partitions(),
-		MaxWire: int(in.Limits.Body), MaxInflated: int(in.Limits.Inflated), Registerer: s.reg}
+		MaxWire: int(in.Limits.Body), MaxInflated: int(in.Limits.Inflated), Registerer: s.reg, Adopt: trajectory.AgentEvents}
 	for _, t := range in.Tokens {
 		o.Tokens = append(o.Tokens, t.Reveal())
 	}

@@ -52,16 +52,49 @@ func (r *Receiver) export(ctx context.Context, req Request) (wire.Report, error)
 			return wire.Report{}, &MalformedError{err}
 		}
 	}
-	body, mended, err := r.opt.Filter.Apply(req.Signal, body)
+	kept, mended, err := r.opt.Filter.Apply(req.Signal, body)
 	if err != nil {
 		return wire.Report{}, &MalformedError{err}
 	}
 	report.Merge(mended)
-	batches, err := r.opt.Filter.Cut(req.Signal, body, r.opt.Partitions)
+	batches, err := r.opt.Filter.Cut(req.Signal, kept, r.opt.Partitions)
 	if err != nil {
 		return wire.Report{}, &MalformedError{err}
 	}
+	if report.Untraced > 0 && r.opt.Adopt != nil {
+		adopted, err := r.adopt(body, &report)
+		if err != nil {
+			return wire.Report{}, &MalformedError{err}
+		}
+		batches = append(batches, adopted...)
+	}
 	return report, r.store(ctx, batches)
+}
+
+// adopt makes spans of the log records without a trace id that tell of an agent. Those that Adopt leaves out stay untraced.
+func (r *Receiver) adopt(body []byte, report *wire.Report) ([]wire.Batch, error) {
+	logs, err := r.opt.Filter.Untraced(body)
+	if err != nil {
+		return nil, err
+	}
+	spans := r.opt.Adopt(logs)
+	n := spans.SpanCount()
+	if n == 0 {
+		return nil, nil
+	}
+	out, err := wire.Marshal(wire.Data{Signal: wire.Traces, Traces: spans})
+	if err != nil {
+		return nil, err
+	}
+	out, mended, err := r.opt.Filter.Apply(wire.Traces, out)
+	if err != nil {
+		return nil, err
+	}
+	mended.Spans = 0 // the request held none
+	report.Merge(mended)
+	report.Untraced -= n
+	report.Adopted += n
+	return r.opt.Filter.Cut(wire.Traces, out, r.opt.Partitions)
 }
 
 // store publishes the batches side by side: each waits for a sync of its own partition.

@@ -19,7 +19,7 @@ func newCounters(to prometheus.Registerer) (*counters, error) {
 			Help: "Export requests by outcome: ok, partial, malformed, full, unavailable, too_large, or the reason they were not read."},
 			[]string{"via", "signal", "outcome"}),
 		items: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pawl_otlp_items_total",
-			Help: "Spans and log records: accepted (stored), truncated (stored, cut), untraced (log records without a trace), or why they were rejected or refused."},
+			Help: "Spans and log records: accepted (stored), truncated (stored, cut), untraced (log records without a trace), adopted (the same, stored as spans), or why they were rejected or refused."},
 			[]string{"signal", "outcome"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pawl_otlp_bytes_total",
 			Help: "Bytes of request bodies, as sent (wire) and inflated (body)."},
@@ -57,6 +57,9 @@ func (c *counters) request(req Request, report wire.Report, err error) {
 	}
 	if report.Untraced > 0 {
 		c.items.WithLabelValues(signal, "untraced").Add(float64(report.Untraced))
+	}
+	if report.Adopted > 0 {
+		c.items.WithLabelValues(signal, "adopted").Add(float64(report.Adopted))
 	}
 	for _, why := range report.Rejected.Reasons {
 		c.items.WithLabelValues(signal, why.Code).Add(float64(why.Count))

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
@@ -60,6 +62,10 @@ type Options struct {
 	Filter      *wire.Filter // what is scrubbed and how large a batch may be: wire.NewFilter of nothing
 	MaxWire     int          // bytes of a request as sent: 32 MiB
 	MaxInflated int          // bytes of a request inflated: 64 MiB
+
+	// Adopt makes spans of the log records without a trace id that tell of an agent, one a record with ids that follow from the record, and
+	// leaves out the others: nil adopts none. It may be called by many goroutines.
+	Adopt func(plog.Logs) ptrace.Traces
 
 	Registerer prometheus.Registerer // of the counters pawl_otlp_*: none
 }

@@ -67,8 +67,10 @@ type agentEvent struct {
 }
 
 func agentEventOf(r plog.LogRecord) (agentEvent, bool) {
-	attrs := AttrsOf(r.Attributes())
-	name := cmp.Or(r.EventName(), attrs.Text("event.name"))
+	name := r.EventName()
+	if v, ok := r.Attributes().Get("event.name"); ok && name == "" {
+		name = v.AsString()
+	}
 	if b := r.Body(); b.Type() == pcommon.ValueTypeStr && !strings.Contains(name, ".") {
 		if prefix, bare, ok := strings.Cut(b.Str(), "."); ok && (bare == name || name == "") {
 			name = prefix + "." + bare // Claude Code names events without its prefix
@@ -79,6 +81,7 @@ func agentEventOf(r plog.LogRecord) (agentEvent, bool) {
 		if !ok || !slices.Contains(p.names, bare) {
 			continue
 		}
+		attrs := AttrsOf(r.Attributes())
 		if kind := attrs.Text("event.kind"); bare == "sse_event" && kind != "response.completed" {
 			return agentEvent{}, false // one of thousands of pieces of an answer
 		}

@@ -117,9 +117,10 @@ func (s source) bytes() []byte {
 	return out
 }
 
-// AddLogs takes the log records of one request. Records without a trace id are left out. Of records that carry one time the order in the
-// request is their order, so a store in between must keep it.
+// AddLogs takes the log records of one request. Those by which coding agents tell what they did become spans: see AgentEvents. Others without
+// a trace id are left out. Of records that carry one time the order in the request is their order, so a store in between must keep it.
 func (in *Intake) AddLogs(ld plog.Logs) {
+	in.Add(AgentEvents(ld))
 	copies := map[string]int{} // how often this very request holds a record
 	pos := 0
 	for _, rl := range ld.ResourceLogs().All() {

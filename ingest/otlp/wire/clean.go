@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"slices"
 
+	"go.opentelemetry.io/collector/pdata/plog"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // cleaner rewrites a body on the wire: what the schema knows is mended, the rest is copied. The body has passed a walk.
 type cleaner struct {
 	scrub  *Scrubber
+	loose  bool // keep the log records without a trace id, and only those
 	out    []byte
 	faults faults
 	report Report
@@ -35,6 +37,15 @@ func clean(s Signal, body []byte, scrub *Scrubber) ([]byte, Report, error) {
 	c.report.reject("bad_id", s.item(c.bad)+" with an id that is neither hex, base64 nor of 16 (trace) or 8 (span) bytes", c.bad)
 	c.faults.render(&c.report)
 	return c.out, c.report, nil
+}
+
+// loose returns the log records of a body that carry no trace id, which clean leaves out, without their faults.
+func loose(body []byte, scrub *Scrubber) (plog.Logs, error) {
+	c := cleaner{scrub: scrub, loose: true, out: make([]byte, 0, len(body))}
+	if err := c.message(kindLogsData, body, 0); err != nil {
+		return plog.NewLogs(), err
+	}
+	return (&plog.ProtoUnmarshaler{}).UnmarshalLogs(c.out)
 }
 
 func (c *cleaner) message(k kind, b []byte, depth int) error {
@@ -157,8 +168,11 @@ func (c *cleaner) record(t token, start int) error {
 	}
 	noTrace := allZero(c.ids.trace[:])
 	noSpan := t.kind == kindSpan && allZero(c.ids.span[:])
-	switch {
-	case noTrace && t.kind == kindLog && !c.ids.badTrace:
+	switch loose := noTrace && t.kind == kindLog && !c.ids.badTrace; {
+	case c.loose && loose:
+		return nil
+	case c.loose:
+	case loose:
 		c.report.Untraced++
 	case noTrace && c.ids.badTrace, noSpan && c.ids.badSpan:
 		c.bad++

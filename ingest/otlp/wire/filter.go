@@ -1,5 +1,7 @@
 package wire
 
+import "go.opentelemetry.io/collector/pdata/plog"
+
 // DefaultMaxMessage is the size in bytes that a stored request may have: 8 MiB less 4 KiB for its headers.
 const DefaultMaxMessage = 8<<20 - 4<<10
 
@@ -53,6 +55,10 @@ func apply(s Signal, body []byte, scrub *Scrubber, limit int) ([]byte, Report, e
 	}
 	return body, report, nil
 }
+
+// Untraced returns the log records of a body that carry no trace id, mended and scrubbed as [Filter.Apply] does it, which leaves them out. The
+// body is one that Apply accepts, not one that it returned.
+func (f *Filter) Untraced(body []byte) (plog.Logs, error) { return loose(body, f.scrub) }
 
 // Cut is [Cut] with the filter's message size. The body is one that Apply returned.
 func (f *Filter) Cut(s Signal, body []byte, partitions int) ([]Batch, error) {

@@ -93,12 +93,13 @@ func (r Rejected) String() string {
 
 // Report tells what became of one body. Spans counts the spans (or log records) kept. Untraced counts log records that
 // carry no trace id and so can join no trace; they are dropped and are not Rejected, for a sender of ordinary logs did
-// nothing wrong. Truncated counts spans whose longest values were cut. Warnings are sentences about what was mended, one
+// nothing wrong. Adopted counts those that carry none and were stored as spans. Truncated counts spans whose longest values were cut. Warnings are sentences about what was mended, one
 // for each kind of fault, at most a dozen.
 type Report struct {
 	Spans     int
 	Rejected  Rejected
 	Untraced  int
+	Adopted   int
 	Truncated int
 	Warnings  []string
 }
@@ -107,6 +108,7 @@ type Report struct {
 func (r *Report) Merge(other Report) {
 	r.Spans += other.Spans
 	r.Untraced += other.Untraced
+	r.Adopted += other.Adopted
 	r.Truncated += other.Truncated
 	for _, why := range other.Rejected.Reasons {
 		r.reject(why.Code, why.Text, why.Count)
