@@ -42,6 +42,7 @@ func (b *builder) cutValues() {
 			continue
 		}
 		b.cut = true
+		n.facts.readInput()
 		n.facts.eachValue(func(v *Value) {
 			if (v.Parsed == ParsedBroken || v.Parsed == ParsedText) && utf8.RuneCountInString(v.Raw) == limit {
 				v.Truncated = true

@@ -113,12 +113,17 @@ type Facts struct {
 }
 
 // History is the input of a model call. Dialects that hold it as one JSON text set Text and Parse, so that the builder can parse only what
-// is new since the agent's previous call; the others set Messages.
+// is new since the agent's previous call; those that hold it in indexed keys set Flat and Item, likewise; the others set Messages.
 type History struct {
 	Text     string
 	Parse    func(text string) []Message // pure; salvages what it can from a cut text
 	Messages []Message
+	Flat     flat
+	Item     func(Attrs) (Message, bool) // pure; false when the item holds no message
+	// Else gives the same input and its instructions as told elsewhere, if that tells more than Flat does, which has holes unless it is whole.
+	// It is nil when nothing else tells.
+	Else func(whole bool) (in History, system string, more bool)
 }
 
 // Empty says that the span stated no input at all.
-func (h History) Empty() bool { return h.Text == "" && len(h.Messages) == 0 }
+func (h History) Empty() bool { return h.Text == "" && len(h.Messages) == 0 && len(h.Flat) == 0 }

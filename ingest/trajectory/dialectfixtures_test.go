@@ -144,6 +144,7 @@ func writeFacts(t *testing.T, file string, ar *txtar.Archive, at int, text strin
 
 // factsText renders what is set of the facts, one a line.
 func factsText(f Facts) string {
+	f.readInput()
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		if s := fmt.Sprintf(format, args...); s != "" {
@@ -159,10 +160,7 @@ func factsText(f Facts) string {
 		line(p.name, "%s", p.text)
 	}
 	line("usage", "%s", usageText(f.Usage, f.InputExcludes))
-	in := f.Input.Messages
-	if f.Input.Text != "" {
-		in = f.Input.Parse(f.Input.Text)
-	}
+	in := f.Input.messages()
 	line("input", "%s", sketch(in))
 	line("output", "%s", sketch(f.Output))
 	if offered := cmpOffered(f); offered != nil {

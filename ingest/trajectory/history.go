@@ -38,8 +38,11 @@ func (b *builder) histories() {
 const lookBack = 4
 
 func (c *call) readInput(earlier []*call, seed maphash.Seed) {
-	in := c.node.facts.Input
 	recent := earlier[max(0, len(earlier)-lookBack):]
+	if len(c.node.facts.Input.Flat) > 0 && c.readFlat(recent) {
+		return
+	}
+	in := c.node.facts.Input
 	if in.Text != "" {
 		if in.Parse == nil {
 			in.Parse = ParseMessages
@@ -200,6 +203,11 @@ func (b *builder) askedOfAgents(seen map[string]bool) {
 }
 
 func (h History) messages() []Message {
+	if len(h.Flat) > 0 {
+		f := Facts{Input: h}
+		f.readInput()
+		h = f.Input
+	}
 	switch {
 	case h.Text != "" && h.Parse != nil:
 		return h.Parse(h.Text)

@@ -164,6 +164,7 @@ type call struct {
 	size  int       // how many messages the whole input has
 	first bool      // no earlier call of the agent shares its history
 	hasIn bool      // an input is recorded and could be read
+	holes flat      // the input as it came in indexed keys, when it had holes that another telling of it filled
 }
 
 // modelCalls makes the model calls.

@@ -133,24 +133,32 @@ func openInferenceUsage(a Attrs) Usage {
 
 // openInferenceInput takes the flattened messages, unless they have holes that the request body can fill.
 func openInferenceInput(a Attrs, request object, f *Facts) {
-	flat := flatMessages(a.indexed("llm.input_messages."))
+	flat := a.flat("llm.input_messages.")
 	body := a.Text("input.value")
-	bodyOK := isJSON(body)
 	list := body
 	if request != nil {
 		list = requestList(request)
 	}
-	switch {
-	case len(flat) > 0 && !(bodyOK && (hasHoles(flat) || len(flat) < listLength(list))):
-		f.Input.Messages = flat
-	case bodyOK:
-		f.Input = textHistory(body)
+	fromBody := func(whole bool) (History, string, bool) {
+		if whole && flat.count() >= listLength(list) {
+			return History{}, "", false
+		}
+		in, system := textHistory(body), ""
 		if request != nil {
-			f.Input, f.System = requestHistory(body, request)
+			in, system = requestHistory(body, request)
 		}
-		if f.System == "" && kindOf(body) == '[' && len(flat) > 0 && flat[0].Role == "system" {
-			f.System = textOf(flat[:1])
+		if first := flatMessages(flat.first().items()); system == "" && kindOf(body) == '[' && len(first) > 0 && first[0].Role == "system" {
+			system = textOf(first)
 		}
+		return in, system, true
+	}
+	switch {
+	case len(flat) > 0 && !isJSON(body):
+		f.Input = History{Flat: flat, Item: flatMessage}
+	case len(flat) > 0:
+		f.Input = History{Flat: flat, Item: flatMessage, Else: fromBody}
+	case isJSON(body):
+		f.Input, f.System, _ = fromBody(false)
 	case body != "" && body != redacted:
 		f.Input.Messages = []Message{{Role: "user", Parts: partsOfText(body, 0)}}
 	}

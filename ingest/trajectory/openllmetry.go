@@ -133,7 +133,9 @@ func openLLMetryRole(s *Span) Role {
 func openLLMetryModel(s *Span, f *Facts) {
 	a := s.Attrs
 	genaiContent(a, f)
-	if in := indexedMessages(a.indexed("gen_ai.prompt.")); len(in) > 0 {
+	if a.Has("gen_ai.prompt.0.role") {
+		f.Input = History{Flat: a.flat("gen_ai.prompt."), Item: indexedMessage}
+	} else if in := indexedMessages(a.indexed("gen_ai.prompt.")); len(in) > 0 {
 		f.Input = History{Messages: in}
 	}
 	completions := a.indexed("gen_ai.completion.")
