@@ -61,3 +61,25 @@ func TestVoltAgentTotal(t *testing.T) {
 		t.Errorf("%+v", x.AgentTotals)
 	}
 }
+
+// Of VoltAgent's captures every executed call is requested by a model call that began before it, and the spike of S12 shows.
+func TestCapturesVoltAgent(t *testing.T) {
+	const sdk = "voltagent-2.10.0"
+	if _, err := os.Stat(capturesDir); err != nil {
+		t.Skipf("no captures at %s", capturesDir)
+	}
+	for _, scenario := range scenarios(t, sdk) {
+		traces, _ := captured(t, sdk, scenario)
+		for _, tr := range traces {
+			x := Build(tr)
+			for _, c := range x.ToolCalls {
+				if !c.Requested || c.Model < 0 || c.Start.Before(x.ModelCalls[c.Model].Start) {
+					t.Errorf("%s: %s is asked for by no call before it: %+v", scenario, c.Name, c)
+				}
+			}
+			if scenario == "S12" && (len(x.AgentTotals) != 1 || *x.AgentTotals[0].Usage.Input != 720_600) {
+				t.Errorf("%s: totals %+v", scenario, x.AgentTotals)
+			}
+		}
+	}
+}
