@@ -31,6 +31,9 @@ type judged struct {
 	baseline   *baseline.Snapshot // that it was judged by
 }
 
+// maxWarnings is how many different warnings about what was derived or mended are shown: a folder of exports may have thousands.
+const maxWarnings = 20
+
 // readTraces reads all traces of the paths, by first start and then id. What cannot be read is reported on stderr and counted in a.unread;
 // an error says that there is not one trace: nothing was judged, which must not look like a good result.
 func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trace, error) {
@@ -38,6 +41,7 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		traces []ptrace.Traces
 		logs   []plog.Logs
 		passed int
+		warned = map[string]bool{}
 	)
 	for item, err := range importer.Walk(importer.Options{Stdin: a.stdin}, paths...) {
 		if ctx.Err() != nil {
@@ -54,6 +58,12 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		}
 		for _, r := range item.Report.Rejected.Reasons {
 			fmt.Fprintf(a.stderr, "pawl: %s: left out: %s\n", item.File, r.Text)
+		}
+		for _, w := range item.Report.Warnings {
+			if line := item.File + ": " + w; !warned[line] && len(warned) < maxWarnings {
+				warned[line] = true
+				fmt.Fprintf(a.stderr, "pawl: %s\n", shown(line))
+			}
 		}
 		switch item.Data.Signal {
 		case wire.Traces:

@@ -19,7 +19,7 @@ var remedies = map[Fact]string{
 	FactArguments:     "record the arguments of tool calls",
 	FactResults:       "record the results of tool calls",
 	FactUsage:         "record token usage on each model call; of streams ask the provider to include usage",
-	FactCost:          "no price is in the spans: pawl computes the cost where it knows the model's price",
+	FactCost:          "no price is in the spans: record gen_ai.usage.cost, or send through a gateway that reports what a call cost",
 	FactFinishReason:  "record the finish reason of each model call",
 	FactModelName:     "record the model's name on each model call",
 	FactSession:       "set session.id on the agent's spans",
