@@ -1,7 +1,13 @@
 package ratchet
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +15,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
@@ -105,4 +112,71 @@ func TestMinCountBeyondTheSessionsThatAreKept(t *testing.T) {
 	if due, why := (Policy{MinCount: 20, Labels: []classify.Label{"loop"}}).Due(&g); !due {
 		t.Errorf("seen in 30 sessions and not due: %s", why)
 	}
+}
+
+// TestFoldGoesOnBehindAnother: what another absorber folded and let go of is no loss; what nobody folded is.
+func TestFoldGoesOnBehindAnother(t *testing.T) {
+	q := testQueue(t)
+	a := testAbsorber(t, q, testFake(t))
+	say(t, q, failing("01", "shop", "s", "why"), failing("02", "shop", "s", "why"))
+	if err := a.CatchUp(t.Context()); err != nil { // folds and purges
+		t.Fatal(err)
+	}
+	say(t, q, failing("03", "shop", "s", "why"))
+	late := testAbsorber(t, q, testFake(t))
+	gap, ok := errors.AsType[*queue.GapError](late.foldFrom(t.Context(), 1))
+	if !ok || !late.folded(t.Context(), gap.Last) {
+		t.Fatalf("gap %+v, folded by another %v", gap, ok && late.folded(t.Context(), gap.Last))
+	}
+	if err := q.Findings.Purge(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	say(t, q, failing("04", "shop", "s", "why"))
+	if _, ok := errors.AsType[*queue.GapError](late.Fold(t.Context())); !ok {
+		t.Error("a message that nobody folded is gone, and Fold says nothing")
+	}
+}
+
+// TestStopping: the absorber ends without an error and without a word when its time is over, in the middle of a pull request.
+func TestStopping(t *testing.T) {
+	for after := range int64(8) {
+		q, f := testQueue(t), testFake(t)
+		judge(t, q, "loop", 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		net := &ending{counting: counting{RoundTripper: f.Transport()}, after: after + 1, end: cancel}
+		a := absorberOver(t, q, net, Options{Mode: ghpr.ModeOpen, Sweep: time.Millisecond})
+		var said lockedBuffer
+		a.lg = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		if err := a.Run(ctx); err != nil {
+			t.Errorf("stopped at request %d: %v", after+1, err)
+		}
+		if s := said.String(); s != "" {
+			t.Errorf("said when stopped at request %d:\n%s", after+1, s)
+		}
+	}
+}
+
+// ending ends a context at a request.
+type ending struct {
+	counting
+	after int64
+	end   context.CancelFunc
+}
+
+func (e *ending) RoundTrip(r *http.Request) (*http.Response, error) {
+	if e.n.Load()+1 >= e.after {
+		e.end()
+	}
+	return e.counting.RoundTrip(r)
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -187,5 +188,39 @@ func TestTargetFor(t *testing.T) {
 	}
 	if _, ok := TargetFor(nil, "x"); ok {
 		t.Error("a service without a target has one")
+	}
+}
+
+// TestSpecimens: the worst are tried first and kept, in whatever order they come.
+func TestSpecimens(t *testing.T) {
+	var g Group
+	for i := 1; i <= maxSpecimens; i++ {
+		o := occurrence(i)
+		o.Finding.Severity, o.Finding.Confidence = classify.Warning, 0.99
+		g.Take(o)
+	}
+	if g.Wants(classify.Warning) || !g.Wants(classify.Blocking) {
+		t.Errorf("full of warnings: wants a warning %v, a blocking one %v", g.Wants(classify.Warning), g.Wants(classify.Blocking))
+	}
+	g.Take(occurrence(9))
+	g.Take(occurrence(8))
+	got := []string{}
+	for _, s := range g.Candidates() {
+		got = append(got, s.TraceID[30:])
+	}
+	if want := []string{"08", "09", "03", "04", "05"}; !slices.Equal(got, want) {
+		t.Errorf("candidates %v, want %v", got, want)
+	}
+}
+
+func TestDecideOnce(t *testing.T) {
+	var g Group
+	for i, d := range []struct {
+		choice, digest string
+		news           bool
+	}{{"deny", "a", true}, {"deny", "a", false}, {"revive", "a", true}, {"deny", "a", true}, {"revive", "", true}, {"deny", "a", false}, {"deny", "b", true}} {
+		if got := g.decideOnce(Decision{Choice: d.choice, Digest: d.digest}); got != d.news {
+			t.Errorf("%d: %s of %q: %v, want %v", i, d.choice, d.digest, got, d.news)
+		}
 	}
 }

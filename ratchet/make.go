@@ -39,6 +39,7 @@ type Sightings struct {
 	Count       int
 	First, Last time.Time
 	Traces      []string
+	Healthy     *baseline.Snapshot // what budgets are taken from; nil: the snapshot that the finding was made with, which then knows healthy runs alone
 }
 
 // Made is a case ready to be written.
@@ -158,8 +159,11 @@ func (m *Maker) compose(t *trajectory.Trajectory, f classify.Finding, s Sighting
 		return c, &Refused{"the trace holds no user message, so the case would have no input to run: " + remedyFor(t, trajectory.FactUserMessages)}
 	}
 	var err error
-	c.Expect, err = expect(t, f, base)
-	c.Weak = c.Expect.Trajectory == nil && c.Expect.Budget == nil && c.Expect.Response == nil && len(c.Expect.Criteria) == 0
+	c.Expect, err = expect(t, f, cmp.Or(s.Healthy, base))
+	c.Weak = c.Expect.Trajectory == nil && c.Expect.Response == nil && len(c.Expect.Criteria) == 0 // nothing that a refusal of everything would break
+	if !slices.ContainsFunc(c.Fixtures, func(f regcase.Fixture) bool { return f.Fault != nil }) && f.Form == classify.FormFault {
+		c.Form = string(classify.FormNever) // nothing failed outside that could be injected: the agent never called the tool at all
+	}
 	return c, err
 }
 
@@ -319,14 +323,17 @@ func expect(t *trajectory.Trajectory, f classify.Finding, base *baseline.Snapsho
 	return e, nil
 }
 
+// minHealthy is how many healthy runs give a budget.
+const minHealthy = 5
+
 // tolerance is how far above the healthy runs a budget lies.
 const tolerance = 0.2
 
 func budget(t *trajectory.Trajectory, base *baseline.Snapshot) (*regcase.Budget, error) {
 	run := baseline.Measure(t)
 	stats := base.Stats(run.Key, baseline.TotalTokens)
-	if stats.N == 0 {
-		return nil, &Refused{"no healthy run of the route is known, so there is no number to hold the agent to"}
+	if stats.N < minHealthy {
+		return nil, &Refused{fmt.Sprintf("%d healthy runs of the route are known: a number to hold the agent to needs %d", stats.N, minHealthy)}
 	}
 	// The upper end of healthy runs, not their middle: a route answers short questions and long ones, and a healthy answer to this one must pass.
 	tokens := int64(math.Ceil(stats.P95))
@@ -335,6 +342,9 @@ func budget(t *trajectory.Trajectory, base *baseline.Snapshot) (*regcase.Budget,
 	}
 	return &regcase.Budget{TotalTokens: &tokens, Tolerance: tolerance, Baseline: base.Digest()}, nil
 }
+
+// maxCase bounds the two files of a case together, in bytes: a reviewer is to open them, and ten of them make a pull request.
+const maxCase = 8 << 20
 
 // seal renders the case and lets nothing out that still looks like a secret or like personal data.
 func seal(c regcase.Case, why string, trace []byte, session *redact.Session) (Made, error) {
@@ -345,6 +355,9 @@ func seal(c regcase.Case, why string, trace []byte, session *redact.Session) (Ma
 	text, err := regcase.Encode(c)
 	if err != nil {
 		return Made{}, err
+	}
+	if n := len(text) + len(trace); n > maxCase {
+		return Made{}, &Refused{fmt.Sprintf("its redacted recording takes %.1f MiB, more than the %d MiB that belong into a repository", float64(n)/(1<<20), maxCase>>20)}
 	}
 	for _, b := range [][]byte{text, trace, []byte(why)} {
 		if err := session.Verify(b); err != nil {

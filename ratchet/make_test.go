@@ -3,20 +3,26 @@ package ratchet
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/classify/rule"
+	"github.com/pawl-dev/pawl/ingest/importer"
+	"github.com/pawl-dev/pawl/ingest/otlp/wire"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/record"
 	"github.com/pawl-dev/pawl/ratchet/redact"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 	"github.com/pawl-dev/pawl/test/sample"
@@ -155,6 +161,114 @@ func shuffle(td ptrace.Traces, rng *rand.Rand) ptrace.Traces {
 		in.Spans().At(i).CopyTo(ss.Spans().AppendEmpty())
 	}
 	return out
+}
+
+// TestServedAndOfflineCasesAreEqual holds that a trace gives the same case whether it comes from a file or was kept by a worker.
+func TestServedAndOfflineCasesAreEqual(t *testing.T) {
+	m := testMaker(t)
+	traces := captured(t, "openinference-openai-4.2.7", "vercel-ai-7.0.173", "traceloop-openai-0.27.0", "otel-openai-responses-0.21.0", "strands-ts-1.16.0")
+	for _, d := range sample.Dialects {
+		tr, _ := sampled(d, sample.Named("loop"), 3)
+		traces = append(traces, tr)
+	}
+	for _, tr := range traces {
+		kept, err := record.Encode(tr, func(string) bool { return true }, func(_, text string) string { return text })
+		if err != nil {
+			t.Fatal(err)
+		}
+		td, ld, err := record.Decode(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld})[0]
+		for _, f := range m.Engine.Classify(trajectory.Build(tr), nil).Findings {
+			a, errA := m.Make(tr, f, Sightings{}, nil)
+			b, errB := m.Make(served, findingOf(t, m, served, nil, string(f.Label)), Sightings{}, nil)
+			if fmt.Sprint(errA) != fmt.Sprint(errB) || a.Digest != b.Digest || !bytes.Equal(a.YAML, b.YAML) || !bytes.Equal(a.Trace, b.Trace) {
+				t.Errorf("trace %s: %s: the cases differ: %v %v", tr.ID, f.Label, errA, errB)
+			}
+		}
+	}
+}
+
+// captured reads recorded telemetry of real SDKs, where it is at hand.
+func captured(t *testing.T, sdks ...string) []trajectory.Trace {
+	const dir = "../../shared/data/captures/"
+	if _, err := os.Stat(dir); err != nil {
+		t.Log("without the captures of real SDKs, which are not here")
+		return nil
+	}
+	var traces []ptrace.Traces
+	var logs []plog.Logs
+	for _, sdk := range sdks {
+		for item, err := range importer.Walk(importer.Options{}, dir+sdk) {
+			switch {
+			case err != nil: // truth files and the like
+			case item.Data.Signal == wire.Traces:
+				traces = append(traces, item.Data.Traces)
+			default:
+				logs = append(logs, item.Data.Logs)
+			}
+		}
+	}
+	out := trajectory.FromOTLP(traces, logs)
+	if len(out) < 10*len(sdks) {
+		t.Fatalf("%d traces of %d SDKs", len(out), len(sdks))
+	}
+	return out
+}
+
+func TestBudgetIsOfHealthyRuns(t *testing.T) {
+	m := testMaker(t)
+	d := sample.Dialects[0]
+	spike, _ := sampled(d, sample.Named("spike"), 1)
+	all, healthy := baseline.New(), baseline.New()
+	for seed := range uint64(40) {
+		tr, _ := sampled(d, sample.Named("healthy"), seed)
+		run := baseline.Measure(trajectory.Build(tr))
+		healthy.Learn(run)
+		all.Learn(run)
+	}
+	for seed := range uint64(6) { // other spikes of the same route
+		tr, _ := sampled(d, sample.Named("spike"), seed+2)
+		run := baseline.Measure(trajectory.Build(tr))
+		run.Values[baseline.FreshTokens] = 1 // they did not hide the spike itself
+		all.Learn(run)
+	}
+	f := findingOf(t, m, spike, all.Snapshot(), "cost_spike")
+	made, err := m.Make(spike, f, Sightings{Healthy: healthy.Snapshot()}, all.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := made.Case; *c.Expect.Budget.TotalTokens > 1500 || c.Expect.Budget.Baseline != healthy.Snapshot().Digest() || !c.Weak {
+		t.Errorf("budget %+v, weak %v", c.Expect.Budget, c.Weak)
+	}
+	few := baseline.New()
+	few.Learn(baseline.Measure(trajectory.Build(spike)))
+	if _, err := m.Make(spike, f, Sightings{Healthy: few.Snapshot()}, all.Snapshot()); err == nil {
+		t.Error("a budget was made of one run")
+	}
+}
+
+func TestRecordedTraceIsNamedFirst(t *testing.T) {
+	m := testMaker(t)
+	tr, _ := sampled(sample.Dialects[0], sample.Named("loop"), 1)
+	made, err := m.Make(tr, findingOf(t, m, tr, nil, "loop"), Sightings{Traces: []string{"a", "b", "c", tr.ID}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := made.Case.Provenance.Traces, []string{tr.ID, "a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("traces %v, want %v", got, want)
+	}
+}
+
+// TestCaseThatIsTooLarge: the reason is an answer, and no error of the sweep.
+func TestCaseThatIsTooLarge(t *testing.T) {
+	c := regcase.Case{ID: "loop-0123456789", Labels: []string{"loop"}, State: regcase.State{Name: regcase.Pending}, Fingerprint: classify.NewFingerprint("loop", "s", "a")}
+	_, err := seal(c, "why", make([]byte, maxCase+1), testMaker(t).Redactor.Session())
+	if reason, ok := AsRefused(err); !ok || !strings.Contains(reason, "8 MiB") {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestMakeRefusesWhatCannotFail(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
@@ -71,12 +73,11 @@ type absorbed struct {
 	Reason string         `json:"reason"`
 }
 
-// sighted is a group of an offline run with the trace to make its case of.
+// sighted is a group of an offline run with the traces that show it.
 type sighted struct {
 	ratchet.Group
-	first   judged
-	finding classify.Finding
-	traces  []string
+	judged map[string]judged // by trace id
+	traces []string
 }
 
 func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, policy ratchet.Policy, set string) error {
@@ -89,15 +90,20 @@ func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, po
 	}
 	defer root.Close()
 	counts := map[string]int{}
+	healthy := healthyRuns(all)
 	for _, g := range groupsOf(all) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		did, err := writeCase(root, maker, policy, g)
-		if errors.Is(err, fs.ErrPermission) {
+		did, err := writeCase(root, maker, policy, g, healthy)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
 			return usageError(fmt.Errorf("set %s: %w", set, err), "a directory that you may write to")
-		}
-		if err != nil {
+		case errors.Is(err, regcase.ErrUnreadable): // it stands in the way of one case, not of the others
+			a.unread++
+			did.Reason = err.Error()
+			printError(a.stderr, fmt.Sprintf("set %s: %v", set, err))
+		case err != nil:
 			return fmt.Errorf("set %s: %w", set, err)
 		}
 		if did.Path != nil {
@@ -136,19 +142,32 @@ func groupsOf(all []judged) []*sighted {
 			fp := f.Fingerprint.Digest()
 			g := byPrint[fp]
 			if g == nil {
-				g = &sighted{first: j, finding: f}
+				g = &sighted{judged: map[string]judged{}}
 				byPrint[fp], out = g, append(out, g)
 			}
-			o := ratchet.Occurrence{Finding: ratchet.NewFound(f), TraceID: j.trace.ID, Revision: f.Rule, SessionID: j.trajectory.SessionID, Seen: seen(j.trajectory)}
-			if g.Take(o) && !slices.Contains(g.traces, j.trace.ID) {
-				g.traces = append(g.traces, j.trace.ID)
-			}
-			if f.Confidence > g.finding.Confidence || f.Severity == classify.Blocking && g.finding.Severity != classify.Blocking {
-				g.first, g.finding = j, f
+			o := ratchet.Occurrence{Finding: ratchet.NewFound(f), Service: j.trajectory.Service, TraceID: j.trace.ID, Revision: f.Rule, SessionID: j.trajectory.SessionID,
+				Object: j.trace.ID, Seen: seen(j.trajectory)} // the trace is at hand: nothing has to be stored
+			if g.Take(o) {
+				g.judged[j.trace.ID], g.traces = j, append(g.traces, j.trace.ID)
 			}
 		}
 	}
 	return out
+}
+
+// healthyRuns are what budgets are taken from, where the run was judged by itself: of the traces that it learnt from, those that pass. It is nil where a
+// baseline was given.
+func healthyRuns(all []judged) *baseline.Snapshot {
+	learnt := baseline.New()
+	for _, j := range all {
+		if !j.baseline.LeftOneOut() {
+			return nil
+		}
+		if j.report.Verdict == classify.Passing {
+			learnt.Learn(baseline.Measure(j.trajectory))
+		}
+	}
+	return learnt.Snapshot()
 }
 
 func seen(t *trajectory.Trajectory) time.Time {
@@ -158,14 +177,14 @@ func seen(t *trajectory.Trajectory) time.Time {
 	return t.End
 }
 
-func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *sighted) (absorbed, error) {
+func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *sighted, healthy *baseline.Snapshot) (absorbed, error) {
 	d := absorbed{ID: g.ID(), Label: g.Fingerprint.Label, Did: "skipped", Title: g.Title, Count: g.Count}
 	due, why := policy.Due(&g.Group)
 	d.Reason = why
 	if !due {
 		return d, nil
 	}
-	made, err := maker.Make(g.first.trace, g.finding, ratchet.Sightings{Count: g.Count, First: g.FirstSeen, Last: g.LastSeen, Traces: g.traces}, g.first.baseline)
+	made, err := makeCase(maker, g, healthy)
 	if reason, refused := ratchet.AsRefused(err); refused {
 		d.Reason = reason
 		return d, nil
@@ -180,4 +199,19 @@ func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *si
 	path := strings.Join([]string{c.Labels[0], c.ID}, "/")
 	d.ID, d.Did, d.Path, d.Title = c.ID, string(did), &path, c.Title
 	return d, nil
+}
+
+// makeCase tries the group's specimens in turn. If no case can be made of any, the first one's reason is the answer.
+func makeCase(maker *ratchet.Maker, g *sighted, healthy *baseline.Snapshot) (made ratchet.Made, first error) {
+	s := ratchet.Sightings{Count: g.Count, First: g.FirstSeen, Last: g.LastSeen, Traces: g.traces, Healthy: healthy}
+	for _, specimen := range g.Candidates() {
+		j := g.judged[specimen.TraceID]
+		i := slices.IndexFunc(j.report.Findings, func(f classify.Finding) bool { return f.Fingerprint.Equal(g.Fingerprint) })
+		made, err := maker.Make(j.trace, j.report.Findings[i], s, j.baseline)
+		if _, refused := ratchet.AsRefused(err); !refused {
+			return made, err
+		}
+		first = cmp.Or(first, err)
+	}
+	return made, first
 }

@@ -41,7 +41,7 @@ type Case struct {
 	Expect      Expect               `yaml:"expect" json:"expect"`
 	Runs        Runs                 `yaml:"runs" json:"runs"`
 	Live        *Live                `yaml:"live" json:"live"`
-	Weak        bool                 `yaml:"weak" json:"weak"` // nothing but `never` is asserted: an agent that refuses everything passes
+	Weak        bool                 `yaml:"weak" json:"weak"` // nothing is asserted but what must not happen: an agent that refuses everything passes
 	Trace       TraceFile            `yaml:"trace" json:"trace"`
 }
 

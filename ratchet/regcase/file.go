@@ -21,6 +21,10 @@ const (
 // maxFile bounds what is read from a checkout, in bytes.
 const maxFile = 32 << 20
 
+// ErrUnreadable says that a case lies where another was to be written and that this pawl cannot read it: somebody broke it, or a newer pawl wrote it. It
+// is left as it is.
+var ErrUnreadable = errors.New("is there and cannot be read")
+
 // ErrVersion says that a file was written in a format that this pawl does not read.
 var ErrVersion = errors.New("unknown apiVersion")
 
@@ -125,7 +129,7 @@ func Write(root *os.Root, c Case, trace []byte) (Case, Written, error) {
 			return c, Created, create(root, c, trace)
 		}
 		if err != nil {
-			return c, "", fmt.Errorf("case %s is there and cannot be read: %w", c.ID, err)
+			return c, "", fmt.Errorf("case %s %w: %w", c.ID, ErrUnreadable, err)
 		}
 		if old.Fingerprint.Equal(c.Fingerprint) {
 			return old, Known, nil
