@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/queue"
+	"github.com/pawl-dev/pawl/test/sample"
 )
 
 // say publishes verdicts as a worker does.
@@ -76,6 +78,26 @@ func TestOddVerdictsAreFolded(t *testing.T) {
 				t.Errorf("sweep: %v", err)
 			}
 		})
+	}
+}
+
+func TestTextThatIsNone(t *testing.T) {
+	q := testQueue(t)
+	a := testAbsorber(t, q, testFake(t))
+	w := NewWorker(quiet, q, a.maker.Engine, func() *baseline.Snapshot { return nil })
+	tr, _ := sampled(sample.Dialects[0], sample.Named("loop"), 1)
+	for i := range tr.Spans {
+		tr.Spans[i].Resource["service.name"] = pcommon.NewValueStr("shop\xff")
+		tr.Spans[i].Attrs["session.id"] = pcommon.NewValueStr("\xff")
+	}
+	if _, err := w.Judge(t.Context(), tr, "rev", nil, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if g := onlyGroup(t, a); g.Count != 1 {
+		t.Errorf("count %d", g.Count)
 	}
 }
 

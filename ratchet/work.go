@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
@@ -114,7 +115,7 @@ func (w *Worker) wants(ctx context.Context, f classify.Finding) (bool, error) {
 }
 
 func (w *Worker) publish(ctx context.Context, v Verdict) error {
-	doc, err := json.Marshal(v)
+	doc, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true)) // the receivers mend text; what reaches this otherwise must not come back for ever
 	if err != nil {
 		return fmt.Errorf("verdict on trace %s: %w", v.TraceID, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -191,14 +192,19 @@ func (s *server) openAbsorb(ctx context.Context) (err error) {
 	if s.pr, err = ghpr.New(s.lg, o); err != nil {
 		return usageError(err, "ghpr in pawl.yaml")
 	}
-	for _, t := range s.cfg.Targets {
-		s.targets = append(s.targets, ratchet.Target{Service: string(t.Service), Repo: t.Repo, Base: t.Base, Set: t.Set})
-	}
+	s.targets = targetsOf(s.cfg)
 	s.absorber = ratchet.NewAbsorber(s.lg, s.q, s.maker, s.pr, ratchet.Options{
 		Policy: s.policy, Targets: s.targets, Hold: time.Duration(g.Limits.Hold), CasesPerPR: g.Limits.CasesPerPR,
 		Propose: s.cfg.Absorb.Mode != config.ModeOff && g.Mode != config.ModeOff, Mode: s.prMode(), Sweep: s.pace.sweep, Observe: s.pace.observe,
 	})
 	return nil
+}
+
+func targetsOf(cfg config.Config) (out []ratchet.Target) {
+	for _, t := range cfg.Targets {
+		out = append(out, ratchet.Target{Service: string(t.Service), Repo: t.Repo, Base: t.Base, Set: path.Clean(t.Set)})
+	}
+	return out
 }
 
 // prMode is the more careful one of the two switches.
@@ -215,13 +221,14 @@ func (s *server) run(ctx context.Context) error {
 	if s.plays(roleWork) {
 		g.Go(func() error { return s.bases.Run(ctx, s.pace.baselines) })
 		for p, store := range s.stores {
+			name := fmt.Sprintf("work-%d", p)
 			g.Go(func() error {
-				return s.alone(ctx, fmt.Sprintf("work-%d", p), func(ctx context.Context) error { return store.Run(ctx, s.q) })
+				return toTheEnd(ctx, name, s.alone(ctx, name, func(ctx context.Context) error { return store.Run(ctx, s.q) }))
 			})
 		}
 	}
 	if s.plays(roleAbsorb) {
-		g.Go(func() error { return s.alone(ctx, "absorb", s.absorber.Run) })
+		g.Go(func() error { return toTheEnd(ctx, "absorb", s.alone(ctx, "absorb", s.absorber.Run)) })
 	}
 	if s.receiver != nil {
 		s.receiver.Start()
@@ -242,6 +249,17 @@ func (s *server) run(ctx context.Context) error {
 	return nil
 }
 
+// toTheEnd names the role that failed. One that is done before its time has failed too: the others would go on without it, and nobody would know.
+func toTheEnd(ctx context.Context, role string, err error) error {
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", role, err)
+	case ctx.Err() == nil:
+		return fmt.Errorf("%s ended by itself", role)
+	}
+	return nil
+}
+
 const leaseTime = 15 * time.Second
 
 // alone runs f while this process holds the lease. The lease is politeness: two at once would do no harm, only the work twice. The embedded streams are
@@ -252,7 +270,10 @@ func (s *server) alone(ctx context.Context, name string, f func(context.Context)
 	}
 	for ctx.Err() == nil {
 		l, err := s.q.Lease(ctx, name, owner(), leaseTime)
-		if err == nil {
+		if _, away := errors.AsType[*queue.UnavailableError](err); away {
+			s.lg.Warn("the lease is not to be had", "lease", name, "err", err)
+			err = nil
+		} else if err == nil {
 			err = whileHeld(ctx, l, f)
 		}
 		if err != nil && !isHeld(err) && ctx.Err() == nil {
@@ -317,7 +338,10 @@ func (s *server) stopServing() error {
 	if s.http != nil {
 		errs = append(errs, s.http.Shutdown(ctx))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("requests were still under way after %s: %w", stopTimeout, err)
+	}
+	return nil
 }
 
 // close undoes what newServer did, in reverse.

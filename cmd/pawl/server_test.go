@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ingest/assemble"
 	"github.com/pawl-dev/pawl/ingest/otlp"
 	"github.com/pawl-dev/pawl/ingest/otlp/wire"
@@ -52,5 +55,55 @@ func TestATraceThatBreaksPawlIsAnError(t *testing.T) {
 	note, err := s.judge(t.Context(), trace, assemble.Revision{})
 	if note != nil || err == nil || !strings.Contains(err.Error(), trace.ID+" broke pawl") {
 		t.Errorf("note %q, error %v", note, err)
+	}
+}
+
+// TestAFailingRoleStopsAll: the streams go away under the service; it ends with an error that says which part of it, and takes its listeners down.
+func TestAFailingRoleStopsAll(t *testing.T) {
+	a := &app{log: slog.New(slog.DiscardHandler)}
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir()
+	cfg.Listen = config.Listen{OTLPGRPC: "127.0.0.1:0", OTLPHTTP: "127.0.0.1:0", HTTP: "127.0.0.1:0"}
+	s, err := a.newServer(t.Context(), cfg, allRoles, servicePace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(t.Context()) }()
+	if err := await(t.Context(), "the service", func(context.Context) (bool, error) { return s.ready.Load(), nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.q.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.HasPrefix(err.Error(), "work-0: ") && !strings.HasPrefix(err.Error(), "absorb: ") {
+		t.Errorf("run ended with %v", err)
+	}
+	for _, addr := range []string{s.addresses().GRPC, s.addresses().HTTP, s.addresses().UI} {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			t.Errorf("%s still listens", addr)
+			c.Close()
+		}
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARoleThatEndsEarlyHasFailed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := toTheEnd(ctx, "absorb", nil); err == nil {
+		t.Error("a role that was done before its time is taken for good")
+	}
+	cancel()
+	if err := toTheEnd(ctx, "absorb", nil); err != nil {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+func TestSetOfATargetIsAPlainPath(t *testing.T) {
+	cfg := config.Config{Targets: []config.Target{{Service: "*", Repo: "acme/shop", Base: "main", Set: "./tests/regressions/"}}}
+	if got := targetsOf(cfg)[0].Set; got != "tests/regressions" {
+		t.Errorf("set %q", got)
 	}
 }
