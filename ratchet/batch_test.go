@@ -376,7 +376,7 @@ func TestFreezeKeepsACaseThatJoinedMeanwhile(t *testing.T) {
 
 // TestTwoAbsorbersAtOnce: each case is in one batch, no batch is larger than it may be, each batch with cases has one pull request.
 func TestTwoAbsorbersAtOnce(t *testing.T) {
-	const groups, perPR = 12, 5
+	const groups, perPR = 8, 3
 	q, f := testQueue(t), testFake(t)
 	o := Options{Mode: ghpr.ModeOpen, CasesPerPR: perPR}
 	first := absorberOver(t, q, f.Transport(), o)
@@ -470,7 +470,7 @@ func TestKilledAnywhere(t *testing.T) {
 		say(t, q, variant(t, first, q, uint64(i+1), fmt.Sprintf("agent-%c", 'a'+i)))
 	}
 	kills := 0
-	for steps := int64(1); steps < 400; steps += 1 + steps/6 {
+	for steps := int64(1); steps < 300; steps += 1 + steps/4 {
 		ctx, cancel := context.WithCancel(t.Context())
 		d := &dying{Context: ctx, end: cancel}
 		d.left.Store(steps)
