@@ -21,7 +21,7 @@ type Options struct {
 	Policy     Policy
 	Targets    []Target
 	Hold       time.Duration // a new batch waits this long for more cases, so that one incident is one pull request
-	CasesPerPR int
+	CasesPerPR int           // at most; long sentences may make it fewer
 	Propose    bool          // make cases and batches; otherwise findings are only grouped
 	Mode       ghpr.Mode     // what becomes of a frozen batch
 	Sweep      time.Duration // how often to look at groups and batches; default 5 s

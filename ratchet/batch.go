@@ -6,8 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
@@ -73,6 +76,15 @@ func (b *Batch) Join(m Member) {
 	if b.member(m.Fingerprint) < 0 {
 		b.Members = append(b.Members, m)
 	}
+}
+
+// maxMembers bounds the cases of a batch, in bytes as they are stored: the intent has to fit beside them.
+const maxMembers = queue.MaxValue / 2
+
+// large says that a batch's value has no room for another case.
+func (b *Batch) large() bool {
+	doc, err := json.Marshal(b.Members)
+	return err != nil || len(doc) > maxMembers
 }
 
 // member is the index of the case of a fingerprint, -1 for none.

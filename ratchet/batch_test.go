@@ -223,6 +223,51 @@ func TestLongAndOddNamesInTitles(t *testing.T) {
 	}
 }
 
+// TestManyCasesFitTheirBatches holds that a series of cases with long sentences is frozen whatever cases_per_pr says: a batch's value is small.
+func TestManyCasesFitTheirBatches(t *testing.T) {
+	const cases = 60
+	q, f := testQueue(t), testFake(t)
+	a := absorberOver(t, q, f.Transport(), Options{Mode: ghpr.ModeOpen, CasesPerPR: 50})
+	object, err := q.Objects.Put(t.Context(), []byte("a: text\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := Group{Fingerprint: classify.NewFingerprint("loop", "parcel-desk", "a")}
+	for i := range cases {
+		id := fmt.Sprintf("%064x", i+1)
+		m := Member{Fingerprint: id, CaseID: "loop-" + id[54:], CaseDigest: id, TraceID: id[:32], Title: "t", Why: clip(strings.Repeat(`"quotes" `, 200), maxText), Rule: "loop@1", YAML: object, Trace: object}
+		if _, err := a.join(t.Context(), noon, parcels("regressions")[0], &g, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Sweep(t.Context(), noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, b := range batchesOf(t, a) {
+		if b.Intent == nil || b.Intent.Receipt.State != ghpr.StateOpen {
+			t.Errorf("%s with %d cases is not open: %s", b.Key(), len(b.Members), b.Fault)
+		}
+		held += len(b.Members)
+	}
+	if held != cases {
+		t.Errorf("%d cases in batches, want %d", held, cases)
+	}
+}
+
+func TestClockSetBackHoldsNothing(t *testing.T) {
+	a := &Absorber{opts: Options{Hold: time.Minute, Observe: time.Minute}}
+	b := Batch{Opened: noon, Members: []Member{{}}}
+	for _, c := range []struct {
+		now  time.Time
+		held bool
+	}{{noon, true}, {noon.Add(59 * time.Second), true}, {noon.Add(time.Minute), false}, {noon.Add(-time.Hour), false}} {
+		if got := a.held(c.now, &b); got != c.held {
+			t.Errorf("at %s: held %v, want %v", c.now.Format(time.TimeOnly), got, c.held)
+		}
+	}
+}
+
 // TestRecordingThatIsGone: another specimen takes its place, now or when it comes, and nothing is tried for ever.
 func TestRecordingThatIsGone(t *testing.T) {
 	q, f := testQueue(t), testFake(t)

@@ -277,7 +277,7 @@ func (a *Absorber) join(ctx context.Context, now time.Time, t Target, g *Group, 
 			stored.Opened = now.UTC()
 		}
 		stored.Join(m)
-		stored.Shut = len(stored.Members) >= a.opts.CasesPerPR
+		stored.Shut = len(stored.Members) >= a.opts.CasesPerPR || stored.large()
 		return nil
 	})
 	return key, err

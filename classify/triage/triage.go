@@ -97,6 +97,9 @@ func (h *handler) answer(w http.ResponseWriter, v any, err error) {
 	case errors.Is(err, ErrNotFound):
 		h.fail(w, http.StatusNotFound, "there is no such thing here")
 		return
+	case errors.Is(err, context.Canceled): // the reader left, or pawl stops
+		h.fail(w, http.StatusServiceUnavailable, "the request was given up")
+		return
 	case err != nil:
 		h.lg.Error("answer", "err", err)
 		h.fail(w, http.StatusServiceUnavailable, "the store did not answer: try again")
