@@ -388,8 +388,9 @@ func near(text, lower string, needles []string, re *regexp.Regexp) [][]int {
 		return re.FindAllStringIndex(text, -1)
 	}
 	var out [][]int
+	next := make([]int, len(needles)) // where each needle is found next, so that the text is gone through once a needle
 	for from := 0; from < len(text); {
-		at := first(lower[from:], needles)
+		at := first(lower, from, needles, next) - from
 		if at < 0 {
 			break
 		}
@@ -405,20 +406,29 @@ func near(text, lower string, needles []string, re *regexp.Regexp) [][]int {
 	return out
 }
 
-func first(text string, needles []string) int {
+// first is the first place from a position on where a needle stands, or two digits if there are none; -1 for nowhere. next holds what is known of each
+// needle between two calls whose position only grows.
+func first(text string, from int, needles []string, next []int) int {
 	if len(needles) == 0 {
-		for i := 0; i+1 < len(text); i++ {
+		for i := from; i+1 < len(text); i++ {
 			if text[i] >= '0' && text[i] <= '9' && text[i+1] >= '0' && text[i+1] <= '9' {
 				return i
 			}
 		}
 		return -1
 	}
-	best := -1
-	for _, n := range needles {
-		if i := strings.Index(text, n); i >= 0 && (best < 0 || i < best) {
-			best = i
+	best := len(text)
+	for n, needle := range needles {
+		if next[n] < from || next[n] == 0 {
+			next[n] = len(text)
+			if i := strings.Index(text[from:], needle); i >= 0 {
+				next[n] = from + i
+			}
 		}
+		best = min(best, next[n])
+	}
+	if best == len(text) {
+		return -1
 	}
 	return best
 }
