@@ -333,3 +333,14 @@ func TestCursor(t *testing.T) {
 	_, err := q.Findings.Cursor(t.Context(), "absorb")
 	wantError(t, err, "cursor of absorb")
 }
+
+// TestSessionsExpire holds that the server lets go of a session's value that nobody changes any more, and of no other bucket's. That it does so at its
+// time is the server's own promise: its clock for it runs outside of synctest.
+func TestSessionsExpire(t *testing.T) {
+	q := open(t, Options{})
+	for b, want := range map[*Bucket]time.Duration{q.Sessions: KeepSessions, q.Groups: 0, q.Batches: 0, q.Cursors: 0} {
+		if s, err := b.kv.Status(t.Context()); err != nil || s.TTL() != want || s.History() != 1 {
+			t.Errorf("%s: kept for %s, %v, want %s since the last change", b.name, s.TTL(), err, want)
+		}
+	}
+}

@@ -55,6 +55,7 @@ type Options struct {
 type Queue struct {
 	Findings, Flags, Audit                                 *Log
 	Groups, Batches, Aliases, Cursors, Baselines, Services *Bucket
+	Sessions                                               *Bucket // each value for KeepSessions after its last change
 	Objects                                                *Objects
 	lg                                                     *slog.Logger
 	opts                                                   Options

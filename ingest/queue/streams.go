@@ -179,22 +179,26 @@ func streamFaults(have, want jetstream.StreamConfig) (faults []string) {
 	return faults
 }
 
+// KeepSessions is how long the Sessions bucket keeps a value that nobody changes.
+const KeepSessions = 24 * time.Hour
+
 // ensureBuckets makes or opens the key-value buckets and the object store.
 func (q *Queue) ensureBuckets(ctx context.Context) error {
 	for _, b := range []struct {
 		bucket **Bucket
 		name   string
 		ttl    time.Duration // of the marker that an expired key leaves; 0: keys do not expire
+		age    time.Duration // since its last change at which any key expires; 0: never
 	}{
-		{&q.Groups, "groups", 0}, {&q.Batches, "batches", 0}, {&q.Aliases, "aliases", 0}, {&q.Cursors, "cursors", 0},
-		{&q.Baselines, "baselines", 0}, {&q.Services, "services", 0},
-		{&q.leases, "leases", time.Minute},
+		{&q.Groups, "groups", 0, 0}, {&q.Batches, "batches", 0, 0}, {&q.Aliases, "aliases", 0, 0}, {&q.Cursors, "cursors", 0, 0},
+		{&q.Baselines, "baselines", 0, 0}, {&q.Services, "services", 0, 0}, {&q.Sessions, "sessions", 0, KeepSessions},
+		{&q.leases, "leases", time.Minute, 0},
 	} {
 		name := q.opts.Prefix + "_" + b.name
 		kv, err := q.js.KeyValue(ctx, name)
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			kv, err = q.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-				Bucket: name, History: 1, Storage: jetstream.FileStorage, Replicas: q.replicas(), LimitMarkerTTL: b.ttl,
+				Bucket: name, History: 1, Storage: jetstream.FileStorage, Replicas: q.replicas(), LimitMarkerTTL: b.ttl, TTL: b.age,
 			})
 		}
 		if err != nil {
