@@ -1,7 +1,6 @@
 package trajectory
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,18 +27,33 @@ var remedies = map[Fact]string{
 	FactClock:         "the spans' times are made up (pawl.test.synthetic_time): send real ones",
 }
 
-// gaps lists the facts that the trace lacks, in a stable order, each with the setting of the emitter that would supply it.
+// gaps lists the facts that the trace lacks, in a stable order, each with the setting of the emitter that would supply it, and counts how far the
+// others are told.
 func (b *builder) gaps() {
-	lacks := b.lacking()
-	for _, f := range []Fact{FactRoot, FactWhole, FactModelCalls, FactToolCalls, FactToolExecution, FactToolsOffered, FactToolSchemas,
-		FactArguments, FactResults, FactUsage, FactCost, FactFinishReason, FactModelName, FactSession, FactUserMessages, FactReply, FactClock} {
-		if slices.Contains(lacks, f) {
-			b.out.Gaps = append(b.out.Gaps, Gap{f, b.remedy(f)})
+	if !b.out.IsAgent() {
+		return
+	}
+	s := b.shares()
+	lacks := b.hiddenFacts()
+	for _, f := range lacks {
+		s.withhold(f)
+	}
+	if remedy := b.unreadRemedy(); remedy != "" {
+		lacks = append(lacks, FactDialect)
+		s.count(FactDialect, false)
+	} else {
+		s.count(FactDialect, true)
+	}
+	for i := range s {
+		if s[i].Seen == s[i].Of {
+			continue
+		}
+		s[i].Remedy = b.remedy(s[i].Fact)
+		if s[i].Seen == 0 || slices.Contains(lacks, s[i].Fact) {
+			b.out.Gaps = append(b.out.Gaps, Gap{s[i].Fact, s[i].Remedy})
 		}
 	}
-	if names := b.unread(); len(names) > 0 && b.out.IsAgent() {
-		b.out.Gaps = append(b.out.Gaps, Gap{FactDialect, fmt.Sprintf("spans of %s are not read yet (of them only what they say in gen_ai.* attributes is); pawl needs a dialect for them", strings.Join(names, ", "))})
-	}
+	b.out.Facts = slices.DeleteFunc(s, func(s Share) bool { return s.Of == 0 })
 }
 
 // facts is a small set of facts.
@@ -52,28 +66,9 @@ func (s *facts) note(so bool, f Fact) {
 	}
 }
 
-func (b *builder) lacking() facts {
-	o := b.out
-	if !o.IsAgent() {
-		return nil
-	}
-	lacks := make(facts, 0, 16)
-	lacks.note(!o.Complete.HasRoot, FactRoot)
-	lacks.note(!b.whole(), FactWhole)
-	lacks.note(len(o.ModelCalls) == 0, FactModelCalls)
-	lacks.note(o.SessionID == "", FactSession)
-	lacks.note(o.Reply == nil && !b.stoppedEarly(), FactReply)
-	lacks.note(o.Complete.SyntheticTime, FactClock)
-	lacks.note(len(o.UserMessages) == 0, FactUserMessages)
-	b.lackingOfModels(&lacks)
-	b.lackingOfTools(&lacks)
-	b.hiddenFacts(&lacks)
-	return lacks
-}
-
-// hiddenFacts adds what spans say was withheld. Requested calls that one description of a model call left out are not missing where another
+// hiddenFacts are what spans say was withheld. Requested calls that one description of a model call left out are not missing where another
 // description of it, or a later history, has them.
-func (b *builder) hiddenFacts(lacks *facts) {
+func (b *builder) hiddenFacts() (lacks facts) {
 	told := func(n *node) bool {
 		return slices.ContainsFunc(b.calls, func(c *call) bool { return c.node == n && len(b.out.ModelCalls[c.index].ToolCalls) > 0 })
 	}
@@ -82,6 +77,7 @@ func (b *builder) hiddenFacts(lacks *facts) {
 			lacks.note(f != FactToolCalls || !told(n.stands()), f)
 		}
 	}
+	return lacks
 }
 
 // stoppedEarly says that the run ended without an answer for a reason that the data shows, so that none is missing.
@@ -91,74 +87,6 @@ func (b *builder) stoppedEarly() bool {
 	}
 	n := len(b.out.ModelCalls)
 	return n > 0 && (b.out.ModelCalls[n-1].Error != nil || len(b.out.ModelCalls[n-1].ToolCalls) > 0)
-}
-
-func (b *builder) lackingOfModels(lacks *facts) {
-	good := 0
-	var usage, cost, finish, name, calls, offered bool
-	for i := range b.out.ModelCalls {
-		m := &b.out.ModelCalls[i]
-		if m.Error != nil {
-			continue
-		}
-		good++
-		c := b.calls[i]
-		usage = usage || m.Usage.Input != nil && m.Usage.Output != nil
-		cost = cost || m.Usage.CostUSD != nil
-		finish = finish || m.FinishReason != ""
-		name = name || m.ModelRequested != "" || m.ModelResponded != ""
-		calls = calls || len(c.node.facts.Output) > 0 || len(m.ToolCalls) > 0 || c.hasIn && len(b.calls) > 1
-		offered = offered || m.Offered != nil
-	}
-	some := good > 0
-	lacks.note(some && !usage, FactUsage)
-	lacks.note(some && !cost, FactCost)
-	lacks.note(some && !finish, FactFinishReason)
-	lacks.note(some && !name, FactModelName)
-	lacks.note(some && !calls, FactToolCalls)
-	lacks.note(some && !offered, FactToolsOffered)
-	schemas, names := 0, 0
-	for i := range b.out.ModelCalls {
-		m := &b.out.ModelCalls[i]
-		if m.Offered == nil {
-			continue
-		}
-		for _, t := range m.Offered.Tools {
-			names++
-			if t.Schema != nil || t.Builtin {
-				schemas++
-			}
-		}
-	}
-	lacks.note(names > 0 && schemas == 0 || some && !offered, FactToolSchemas)
-}
-
-func (b *builder) lackingOfTools(lacks *facts) {
-	executed, args, results, missing, refused := 0, 0, 0, 0, 0
-	for i := range b.out.ToolCalls {
-		t := &b.out.ToolCalls[i]
-		if t.Executed {
-			executed++
-		}
-		if !absent(t.Arguments) && !hidden(t.Arguments) {
-			args++
-		}
-		if t.HasResult && !hidden(t.Result) || t.Error != nil {
-			results++
-		}
-		if t.Outcome == OutcomeMissing {
-			missing++ // that it has no execution and no result is known
-		}
-		if t.Error != nil && (t.Error.Type == ErrUnknownTool || t.Error.Type == ErrInvalidArguments) {
-			refused++ // before it could be executed
-		}
-	}
-	n := len(b.out.ToolCalls)
-	wanted := n == 0 && b.wantedTools()
-	lacks.note(n > 0 && executed+missing+refused == 0 || wanted, FactToolExecution)
-	lacks.note(n > 0 && args == 0 || wanted, FactArguments)
-	lacks.note(n > 0 && results+missing == 0 || wanted, FactResults)
-	lacks.note(wanted, FactToolCalls)
 }
 
 // hidden says whether an emitter withheld a value altogether.
@@ -173,25 +101,73 @@ func (b *builder) wantedTools() bool {
 
 // remedy is the word of the dialect that wrote the spans concerned, else a general one.
 func (b *builder) remedy(f Fact) string {
-	if f == FactWhole && b.unplaced > 0 {
-		return unplacedRemedy(b.unplaced)
+	switch {
+	case f == FactDialect:
+		return b.unreadRemedy()
+	case f == FactWhole && b.out.Complete.Dropped == 0:
+		if r := b.cutRemedy(); r != "" {
+			return r
+		}
 	}
 	role := RoleModel
 	if f == FactResults || f == FactArguments {
 		role = RoleTool
 	}
-	for _, want := range []Role{role, RoleModel, RoleAgent, RoleTool} {
+	for _, want := range []Role{role, RoleModel, RoleAgent, RoleTool, RoleNone} {
 		for _, n := range b.nodes {
-			if n.facts.Role != want || n.dialect == nil {
+			if n.facts.Role != want || n.dialect == nil || n.score < strongScore && want == RoleNone {
 				continue
 			}
 			if n.foreign != "" && strings.HasPrefix(n.dialect.Name, "otel-genai") {
 				return remedies[f]
 			}
-			return cmp.Or(n.dialect.Remedies[f], remedies[f])
+			if r := n.emitter().Remedies[f]; r != "" {
+				return r
+			}
 		}
 	}
 	return remedies[f]
+}
+
+// emitter is the dialect of the library that opened the span: an OpenInference processor only writes on spans of others, whose switches count.
+func (n *node) emitter() *Dialect {
+	if n.dialect.Name != "openinference" {
+		return n.dialect
+	}
+	for _, d := range dialects {
+		if d != n.dialect && d.Rank < genai.Rank && d.mayBe(n.span, n.survey.families) && d.Score(n.span) >= strongScore {
+			return d
+		}
+	}
+	return n.dialect
+}
+
+// cutRemedy says what to do about a trace that was cut or has content without a place, though the SDK says that it dropped nothing; "" when the
+// dialect or the SDK's limits tell.
+func (b *builder) cutRemedy() string {
+	switch {
+	case b.trace.Truncated:
+		return "the trace outgrew pawl's limits: raise assemble.max_bytes, assemble.max_spans or assemble.max_age in pawl.yaml, or let each run be a trace of its own"
+	case slices.ContainsFunc(b.nodes, func(n *node) bool { return n.cutByPawl() }):
+		return "a span was larger than a message of the stream may be, and pawl cut its longest values: let the instrumentation leave out media and repeated histories (ingest.drop in pawl.yaml takes attributes out before)"
+	case b.unplaced > 0:
+		return unplacedRemedy(b.unplaced)
+	}
+	return ""
+}
+
+func (n *node) cutByPawl() bool {
+	v, _ := n.span.Attrs.Bool("pawl.truncated")
+	return n.survey.families&truncatedKey != 0 && v
+}
+
+// unreadRemedy names the dialects that are known and not read yet; "" when there is none.
+func (b *builder) unreadRemedy() string {
+	names := b.unread()
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("spans of %s are not read yet (of them only what they say in gen_ai.* attributes is); pawl needs a dialect for them", strings.Join(names, ", "))
 }
 
 // unread are the dialects by whose marks spans speak and which no dialect of ours read in full.

@@ -16,8 +16,10 @@ import (
 
 // Trajectory is one whole trace in normal form. Steps holds everything in order; the other slices are views of the same facts by kind.
 type Trajectory struct {
-	TraceID   string
-	SessionID string // "" when the emitter names no conversation
+	TraceID   string   // of a session: the first of Traces
+	Traces    []string // of a session: the ids of its traces in order of start; nil for a single trace
+	Turns     []int    // of a session, for each of Traces: the turn that it works for, counted from 0; see Join
+	SessionID string   // "" when the emitter names no conversation
 	UserID    string
 	Service   string // resource attribute service.name
 	Version   string // resource attribute service.version
@@ -35,6 +37,7 @@ type Trajectory struct {
 	Reply        *string // what the agent answered at the end; nil when none is in the data
 	Steps        []Step
 	Gaps         []Gap
+	Facts        []Share // how far the trace tells each fact that it could
 	Feedback     []Feedback
 
 	Start, End time.Time
@@ -80,6 +83,7 @@ const (
 type Step struct {
 	Kind       StepKind
 	SpanID     string
+	TraceID    string // "" in a single trace
 	Agent      string
 	Index      int
 	Text       string
@@ -89,6 +93,7 @@ type Step struct {
 // ModelCall is one request to a model and its answer.
 type ModelCall struct {
 	SpanID         string
+	TraceID        string // "" in a single trace
 	Agent          string
 	Provider       string
 	ModelRequested string
@@ -173,6 +178,7 @@ const (
 // ToolCall is one call of a tool: the model's request and its execution, paired. One call described by several spans is one ToolCall.
 type ToolCall struct {
 	SpanID        string // the execution's span; the requesting model call's when there is none
+	TraceID       string // that span's trace; "" in a single trace
 	RequestSpanID string // span of the model call that asked for it, "" when unknown
 	ResultSpanID  string // where the result was read, "" when there is none
 	ID            string // the provider's call id, "" when absent
@@ -195,6 +201,7 @@ type ToolCall struct {
 // Handoff is a transfer of the conversation from one agent to another.
 type Handoff struct {
 	SpanID   string
+	TraceID  string // "" in a single trace
 	From, To string
 	Start    time.Time
 }
