@@ -257,10 +257,12 @@ func spanOf(s ptrace.Span, scope pcommon.InstrumentationScope, resource Attrs, i
 		Name: s.Name(), Kind: kindOfSpan(s.Kind()), Start: instant(s.StartTimestamp()),
 		Status: statusOf(s.Status().Code()), StatusMessage: s.Status().Message(),
 		Attrs: AttrsOf(s.Attributes()), Resource: resource, Scope: scope.Name(), ScopeVersion: scope.Version(),
-		Dropped: dropped(s),
+		TraceState: s.TraceState().AsRaw(), Dropped: dropped(s),
 	}
 	if end := instant(s.EndTimestamp()); !end.Before(out.Start) {
 		out.End = end
+	} else {
+		out.Backward = !end.IsZero()
 	}
 	for _, e := range s.Events().All() {
 		out.Events = append(out.Events, Event{Name: e.Name(), Time: instant(e.Timestamp()), Attrs: AttrsOf(e.Attributes())})

@@ -31,6 +31,7 @@ func (r *Reader) Build(tr Trace) *Trajectory {
 	b.identity()
 	b.ending()
 	b.steps()
+	b.telemetry()
 	b.gaps()
 	return b.out
 }

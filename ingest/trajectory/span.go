@@ -26,6 +26,8 @@ type Span struct {
 	Events                []Event
 	Resource              Attrs
 	Scope, ScopeVersion   string
+	TraceState            string
+	Backward              bool  // it states an end that is before its start
 	Dropped               int   // attributes, events and links that the SDK dropped
 	Logs                  []Log // log records that name this span, in time order
 }

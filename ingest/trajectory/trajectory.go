@@ -39,6 +39,7 @@ type Trajectory struct {
 	Gaps         []Gap
 	Facts        []Share // how far the trace tells each fact that it could
 	Feedback     []Feedback
+	Telemetry    Telemetry
 
 	Start, End time.Time
 	Spans      int // spans that the trace holds, of any kind
@@ -104,6 +105,7 @@ type ModelCall struct {
 	FinishRaw      string       // as the emitter spelled it
 	Offered        *ToolSet     // the tools this very call could choose from; nil when the data does not say
 	New            []Message    // messages of the input that no earlier call of the same agent had
+	System         string       // the instructions that the call brings, or that its agent states; "" when an earlier call of the agent told them
 	Text           string       // assistant text of the answer
 	ToolCalls      []int        // requested calls, as indexes into Trajectory.ToolCalls
 	Error          *Error
