@@ -1,4 +1,4 @@
-package rule
+package classify
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -20,9 +19,9 @@ var volatileField = regexp.MustCompile(`(?i)^_*(x[-_])?((request|trace|span|corr
 
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`)
 
-// steady returns the canonical JSON with the volatile fields blanked. Of results, inValues, times inside of texts are blanked too; of arguments,
+// Steady returns the canonical JSON with the volatile fields blanked. Of results, inValues, times inside of texts are blanked too; of arguments,
 // empty members are left out.
-func steady(v jsontext.Value, inValues bool) string {
+func Steady(v jsontext.Value, inValues bool) string {
 	if !hasVolatileKey(v) && !(inValues && clock.Match(v)) && (inValues || !hasEmpty(v)) {
 		return string(v)
 	}
@@ -123,27 +122,27 @@ func isStructure(v any) bool {
 	return false
 }
 
-// resultText returns what a call answered, such that two answers that say the same are equal: volatile fields and times blanked, and in
+// Answer returns what a call answered, such that two answers that say the same are equal: volatile fields and times blanked, and in
 // errors every number and id. The second value is false when the data does not hold the answer.
-func resultText(c *trajectory.ToolCall) (string, bool) {
-	if failed(c) {
+func Answer(c *trajectory.ToolCall) (string, bool) {
+	if Failed(c) {
 		text := c.Result.Raw
 		if text == "" && c.Error != nil {
 			text = c.Error.Type + " " + c.Error.Message
 		}
-		return string(c.Outcome) + " " + classify.Scrub(text), true
+		return string(c.Outcome) + " " + Scrub(text), true
 	}
 	switch {
 	case !c.HasResult || c.Result.Truncated:
 		return "", false
 	case c.Result.JSON != nil:
-		return steady(c.Result.JSON, true), true
+		return Steady(c.Result.JSON, true), true
 	default:
 		return clock.ReplaceAllString(strings.TrimSpace(c.Result.Raw), "#"), true
 	}
 }
 
-// failed says that the call is known to have gone wrong.
-func failed(c *trajectory.ToolCall) bool {
+// Failed says that the call is known to have gone wrong.
+func Failed(c *trajectory.ToolCall) bool {
 	return c.Outcome == trajectory.OutcomeError || c.Outcome == trajectory.OutcomeDenied || c.Outcome == trajectory.OutcomeTimeout
 }

@@ -1,4 +1,4 @@
-package rule
+package classify
 
 import "testing"
 
@@ -27,11 +27,11 @@ func TestSteady(t *testing.T) {
 		`{"order_id":"ORD-1"}`:          `{"order_id":"ORD-1"}`,
 		`{"ts":{"deep":1}}`:             `{"ts":{"deep":1}}`,
 	} {
-		if got := steady([]byte(in), false); got != want {
+		if got := Steady([]byte(in), false); got != want {
 			t.Errorf("steady(%s) = %s, want %s", in, got, want)
 		}
 	}
-	if got := steady([]byte(`["at 2026-01-02T03:04:05Z"]`), true); got != `["at #"]` {
+	if got := Steady([]byte(`["at 2026-01-02T03:04:05Z"]`), true); got != `["at #"]` {
 		t.Errorf("steady in values = %s", got)
 	}
 }
