@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -21,8 +22,10 @@ func (b *builder) histories() {
 		byAgent[c.node.agent] = append(earlier, c)
 		m := &b.out.ModelCalls[c.index]
 		m.New = c.fresh
-		if b.out.SystemPrompt == "" {
-			b.out.SystemPrompt = c.system()
+		m.System = c.system()
+		b.out.SystemPrompt = cmp.Or(b.out.SystemPrompt, m.System)
+		if m.System == "" && len(earlier) == 0 && c.node.agent != nil {
+			m.System = c.node.agent.facts.System
 		}
 		for _, text := range userTexts(c.fresh) {
 			if !users[text] {
