@@ -42,8 +42,9 @@ const (
 
 // Evidence binds a finding to a span and says what is to be seen there.
 type Evidence struct {
-	SpanID string `json:"span_id"`
-	What   string `json:"what"`
+	TraceID string `json:"trace_id,omitzero"` // of the span; only where a finding spans traces
+	SpanID  string `json:"span_id"`
+	What    string `json:"what"`
 }
 
 // Finding is one failure that one rule saw on one trajectory.

@@ -16,6 +16,7 @@ type Rule struct {
 	Doc      Doc
 	Needs    []trajectory.Fact // without any one of these the rule is inapplicable and Check is not called
 	Params   any               // a struct value: the defaults, by JSON names; nil when the rule has none
+	Session  bool              // the rule also wants a session's traces, joined into one trajectory
 	Check    func(*Input) Result
 }
 

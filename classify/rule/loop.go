@@ -34,6 +34,7 @@ func (p LoopParams) Validate() error {
 // user ends a run of repetitions, since it may well ask for the same again.
 var Loop = add(classify.Rule{
 	Name: "loop", Version: 1, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
+	Session: true,
 	Doc: classify.Doc{
 		Title: "the same tool call, again and again, with the same answer",
 		Why: "An agent that repeats a call whose answer does not change burns tokens and time and will not get further. Compared are the tool, its " +

@@ -1,0 +1,53 @@
+package classify
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// ClassifySession runs the rules that want sessions over one, as trajectory.Join gives it. It returns only findings that no single trace
+// shows: those whose evidence lies in two traces or more, each piece naming its trace. The snapshot may be nil. The findings' Step is an
+// index into the session's steps.
+func (e *Engine) ClassifySession(t *trajectory.Trajectory, s *baseline.Snapshot) []Finding {
+	out := []Finding{}
+	if len(t.Traces) < 2 {
+		return out
+	}
+	for i := range e.rules {
+		if !e.rules[i].Session {
+			continue
+		}
+		for _, f := range e.run(&e.rules[i], t, s).Findings {
+			e.limit(&f)
+			if f.bind(t) {
+				out = append(out, f)
+			}
+		}
+	}
+	slices.SortStableFunc(out, compareFindings)
+	return out
+}
+
+// bind names the trace of every piece of evidence and says whether they are of two traces or more.
+func (f *Finding) bind(t *trajectory.Trajectory) bool {
+	traces := map[string]bool{}
+	f.Evidence = slices.Clone(f.Evidence)
+	for i := range f.Evidence {
+		ev := &f.Evidence[i]
+		ev.TraceID = cmp.Or(ev.TraceID, t.TraceOf(ev.SpanID))
+		traces[ev.TraceID] = true
+	}
+	delete(traces, "")
+	return len(traces) > 1
+}
+
+// TraceID is the trace that a session's finding stands on: that of its last evidence. It is "" for a finding on a single trace.
+func (f Finding) TraceID() string {
+	if len(f.Evidence) == 0 {
+		return ""
+	}
+	return f.Evidence[len(f.Evidence)-1].TraceID
+}
