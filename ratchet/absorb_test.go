@@ -247,7 +247,7 @@ func TestLongBodiesFitTheirValue(t *testing.T) {
 	finding := findingOf(t, a.maker, tr, nil, "loop")
 	b := Batch{Repo: "acme/parcels", Base: "main", Set: "regressions", Label: "loop", Service: "parcel-desk", Number: 1}
 	for i := range 10 {
-		made, err := a.maker.Make(tr, finding, Sightings{Count: 1, Traces: []string{tr.ID}}, nil)
+		made, err := a.maker.Make([]trajectory.Trace{tr}, finding, Sightings{Count: 1, Traces: []string{tr.ID}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,14 +52,19 @@ type Made struct {
 	Trace   []byte // trace.json
 }
 
-// Make turns one finding on one trace into a case: the trace is redacted and pruned, read back, and must still show the finding (the red proof);
-// everything in the case is taken from the redacted trace. The snapshot is the one that the finding was made with; it may be nil.
-func (m *Maker) Make(t trajectory.Trace, f classify.Finding, s Sightings, base *baseline.Snapshot) (Made, error) {
+// Make turns one finding into a case. The traces are the one that the finding is on or, of a session's finding, all of the session, in any order;
+// those after its last evidence are left out. They are redacted and pruned, read back, and must still show the finding (the red proof); everything
+// in the case is taken from the redacted traces. The snapshot is the one that the finding was made with; it may be nil.
+func (m *Maker) Make(traces []trajectory.Trace, f classify.Finding, s Sightings, base *baseline.Snapshot) (Made, error) {
 	if f.Form == classify.FormNone || f.Form == "" {
 		return Made{}, &Refused{"a case cannot assert " + string(f.Label) + ": it is reported only"}
 	}
+	if len(traces) == 0 {
+		return Made{}, &Refused{"no trace of it is at hand"}
+	}
 	session := m.Redactor.Session()
-	red, found, trace, err := m.prove(t, f, base, session)
+	traces = upTo(traces, f.TraceID())
+	red, found, trace, err := m.prove(traces, f, base, session)
 	if err != nil {
 		return Made{}, err
 	}
@@ -69,16 +74,26 @@ func (m *Maker) Make(t trajectory.Trace, f classify.Finding, s Sightings, base *
 	}
 	c.Trace = regcase.TraceFile{File: regcase.JSONFile, SHA256: regcase.SHA256(trace)}
 	made, err := seal(c, found.Why, trace, session)
-	made.TraceID = t.ID
+	made.TraceID = cmp.Or(f.TraceID(), traces[len(traces)-1].ID)
 	return made, err
 }
 
-// prove redacts the trace, classifies what came out and returns the finding as it stands there: its words hold nothing that redaction has not
-// passed. It prunes first and falls back to the whole trace where pruning lost the failure.
-func (m *Maker) prove(t trajectory.Trace, f classify.Finding, base *baseline.Snapshot, session *redact.Session) (*trajectory.Trajectory, classify.Finding, []byte, error) {
-	redacted := redactor(session, t)
-	for _, keep := range []func(string) bool{partsOf(t, f), func(string) bool { return true }} {
-		doc, err := record.Encode(t, keep, redacted)
+// upTo puts the traces of a session in order and leaves out what began after the one that the finding stands on. A single trace is left as it is.
+func upTo(traces []trajectory.Trace, last string) []trajectory.Trace {
+	traces = slices.Clone(traces)
+	slices.SortFunc(traces, trajectory.CompareTraces)
+	if i := slices.IndexFunc(traces, func(t trajectory.Trace) bool { return t.ID == last }); i >= 0 {
+		traces = traces[:i+1]
+	}
+	return traces
+}
+
+// prove redacts the traces, classifies what came out and returns the finding as it stands there: its words hold nothing that redaction has not
+// passed. It prunes first and falls back to the whole traces where pruning lost the failure.
+func (m *Maker) prove(traces []trajectory.Trace, f classify.Finding, base *baseline.Snapshot, session *redact.Session) (*trajectory.Trajectory, classify.Finding, []byte, error) {
+	redacted := redactor(session, traces)
+	for _, keep := range []func(trace, span string) bool{partsOf(traces, f), everything} {
+		doc, err := record.EncodeSession(traces, keep, redacted)
 		if err != nil {
 			return nil, f, nil, err
 		}
@@ -86,7 +101,7 @@ func (m *Maker) prove(t trajectory.Trace, f classify.Finding, base *baseline.Sna
 		if err != nil {
 			return nil, f, nil, err
 		}
-		for _, got := range m.Engine.Classify(tr, base).Findings {
+		for _, got := range m.findings(tr, base) {
 			if got.Fingerprint.Equal(f.Fingerprint) {
 				return tr, got, doc, nil
 			}
@@ -95,28 +110,48 @@ func (m *Maker) prove(t trajectory.Trace, f classify.Finding, base *baseline.Sna
 	return nil, f, nil, &Refused{"the redacted recording no longer shows " + string(f.Label) + ": a case made of it could not fail"}
 }
 
-// Reread builds the trajectory of a recorded trace.json.
+// findings are those on a trace, or those that span a session.
+func (m *Maker) findings(t *trajectory.Trajectory, base *baseline.Snapshot) []classify.Finding {
+	if t.Traces != nil {
+		return m.Engine.ClassifySession(t, base)
+	}
+	return m.Engine.Classify(t, base).Findings
+}
+
+// Reread builds the trajectory of a recorded trace.json: of several traces that of their session.
 func Reread(doc []byte) (*trajectory.Trajectory, error) {
 	td, ld, err := record.Decode(doc)
 	if err != nil {
 		return nil, err
 	}
-	traces := trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld})
-	if len(traces) != 1 {
-		return nil, fmt.Errorf("recorded trace: holds %d traces, want 1", len(traces))
+	var parts []*trajectory.Trajectory
+	for _, t := range trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld}) {
+		parts = append(parts, trajectory.Build(t))
 	}
-	return trajectory.Build(traces[0]), nil
+	if len(parts) == 0 {
+		return nil, errors.New("recorded trace: holds no trace")
+	}
+	return trajectory.Join(parts), nil
 }
 
+func everything(string, string) bool { return true }
+
 // redactor lets the session look at every text first, so that what one place gives away by its context is replaced in all.
-func redactor(session *redact.Session, t trajectory.Trace) record.Redact {
-	all := func(string) bool { return true }
-	_, _ = record.Encode(t, all, func(key, text string) string { session.LearnField(key, text); return text })
+func redactor(session *redact.Session, traces []trajectory.Trace) record.Redact {
+	_, _ = record.EncodeSession(traces, everything, func(key, text string) string { session.LearnField(key, text); return text })
 	return session.Field
 }
 
-// partsOf keeps the spans that the trajectory is made of, those that the finding points to, and all their ancestors.
-func partsOf(t trajectory.Trace, f classify.Finding) func(string) bool {
+// partsOf keeps, of every trace, the spans that its trajectory is made of, those that the finding points to, and all their ancestors.
+func partsOf(traces []trajectory.Trace, f classify.Finding) func(traceID, spanID string) bool {
+	keep := map[string]map[string]bool{}
+	for _, t := range traces {
+		keep[t.ID] = spansOf(t, f)
+	}
+	return func(traceID, spanID string) bool { return keep[traceID][spanID] }
+}
+
+func spansOf(t trajectory.Trace, f classify.Finding) map[string]bool {
 	tr := trajectory.Build(t)
 	keep := map[string]bool{}
 	for _, s := range tr.Steps {
@@ -144,14 +179,14 @@ func partsOf(t trajectory.Trace, f classify.Finding) func(string) bool {
 			keep[id] = true
 		}
 	}
-	return func(id string) bool { return keep[id] }
+	return keep
 }
 
 func (m *Maker) compose(t *trajectory.Trajectory, f classify.Finding, s Sightings, base *baseline.Snapshot, session *redact.Session) (regcase.Case, error) {
 	c := regcase.Case{
 		APIVersion: regcase.APIVersion, Kind: regcase.Kind, ID: f.Fingerprint.ID(), Title: f.Title, Form: string(f.Form),
 		State: regcase.State{Name: regcase.Pending}, Labels: []string{string(f.Label)}, Fingerprint: f.Fingerprint,
-		Provenance: provenance(t.TraceID, f, s, session), Context: contextOf(t), Input: regcase.Input{Turns: turns(t)},
+		Provenance: provenance(cmp.Or(f.TraceID(), t.TraceID), f, s, session), Context: contextOf(t), Input: regcase.Input{Turns: turns(t)},
 		Tools: m.tools(t), Fixtures: fixtures(t),
 		Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8},
 	}

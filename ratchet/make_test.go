@@ -85,7 +85,7 @@ func TestMake(t *testing.T) {
 			t.Run(d.Name+"/"+s.Name, func(t *testing.T) {
 				tr, run := sampled(d, s, 99)
 				f := findingOf(t, m, tr, base, s.Label)
-				made, err := m.Make(tr, f, Sightings{Count: 1, Traces: []string{tr.ID}}, base)
+				made, err := m.Make([]trajectory.Trace{tr}, f, Sightings{Count: 1, Traces: []string{tr.ID}}, base)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +135,7 @@ func TestMakeIsCanonical(t *testing.T) {
 		for round := range 5 {
 			shuffled := shuffle(td, rng)
 			tr := trajectory.FromOTLP([]ptrace.Traces{shuffled}, nil)[0]
-			made, err := m.Make(tr, findingOf(t, m, tr, nil, "loop"), Sightings{Count: 1, Traces: []string{tr.ID}}, nil)
+			made, err := m.Make([]trajectory.Trace{tr}, findingOf(t, m, tr, nil, "loop"), Sightings{Count: 1, Traces: []string{tr.ID}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,8 +182,8 @@ func TestServedAndOfflineCasesAreEqual(t *testing.T) {
 		}
 		served := trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld})[0]
 		for _, f := range m.Engine.Classify(trajectory.Build(tr), nil).Findings {
-			a, errA := m.Make(tr, f, Sightings{}, nil)
-			b, errB := m.Make(served, findingOf(t, m, served, nil, string(f.Label)), Sightings{}, nil)
+			a, errA := m.Make([]trajectory.Trace{tr}, f, Sightings{}, nil)
+			b, errB := m.Make([]trajectory.Trace{served}, findingOf(t, m, served, nil, string(f.Label)), Sightings{}, nil)
 			if fmt.Sprint(errA) != fmt.Sprint(errB) || a.Digest != b.Digest || !bytes.Equal(a.YAML, b.YAML) || !bytes.Equal(a.Trace, b.Trace) {
 				t.Errorf("trace %s: %s: the cases differ: %v %v", tr.ID, f.Label, errA, errB)
 			}
@@ -236,7 +236,7 @@ func TestBudgetIsOfHealthyRuns(t *testing.T) {
 		all.Learn(run)
 	}
 	f := findingOf(t, m, spike, all.Snapshot(), "cost_spike")
-	made, err := m.Make(spike, f, Sightings{Healthy: healthy.Snapshot()}, all.Snapshot())
+	made, err := m.Make([]trajectory.Trace{spike}, f, Sightings{Healthy: healthy.Snapshot()}, all.Snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestBudgetIsOfHealthyRuns(t *testing.T) {
 	}
 	few := baseline.New()
 	few.Learn(baseline.Measure(trajectory.Build(spike)))
-	if _, err := m.Make(spike, f, Sightings{Healthy: few.Snapshot()}, all.Snapshot()); err == nil {
+	if _, err := m.Make([]trajectory.Trace{spike}, f, Sightings{Healthy: few.Snapshot()}, all.Snapshot()); err == nil {
 		t.Error("a budget was made of one run")
 	}
 }
@@ -253,7 +253,7 @@ func TestBudgetIsOfHealthyRuns(t *testing.T) {
 func TestRecordedTraceIsNamedFirst(t *testing.T) {
 	m := testMaker(t)
 	tr, _ := sampled(sample.Dialects[0], sample.Named("loop"), 1)
-	made, err := m.Make(tr, findingOf(t, m, tr, nil, "loop"), Sightings{Traces: []string{"a", "b", "c", tr.ID}}, nil)
+	made, err := m.Make([]trajectory.Trace{tr}, findingOf(t, m, tr, nil, "loop"), Sightings{Traces: []string{"a", "b", "c", tr.ID}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,17 +277,17 @@ func TestMakeRefusesWhatCannotFail(t *testing.T) {
 	tr, _ := sampled(d, sample.Named("loop"), 1)
 	healthy, _ := sampled(d, sample.Named("healthy"), 1)
 	f := findingOf(t, m, tr, nil, "loop")
-	_, err := m.Make(healthy, f, Sightings{}, nil)
+	_, err := m.Make([]trajectory.Trace{healthy}, f, Sightings{}, nil)
 	if _, ok := errors.AsType[*Refused](err); !ok {
 		t.Errorf("a healthy recording made a case: %v", err)
 	}
 	f.Form = classify.FormNone
-	if _, err := m.Make(tr, f, Sightings{}, nil); err == nil {
+	if _, err := m.Make([]trajectory.Trace{tr}, f, Sightings{}, nil); err == nil {
 		t.Error("a label without a form made a case")
 	}
 	spike, _ := sampled(d, sample.Named("spike"), 1)
 	f = findingOf(t, m, spike, healthyBaseline(d), "cost_spike")
-	if _, err := m.Make(spike, f, Sightings{}, nil); err == nil {
+	if _, err := m.Make([]trajectory.Trace{spike}, f, Sightings{}, nil); err == nil {
 		t.Error("a budget was made without healthy runs")
 	}
 }

@@ -223,7 +223,7 @@ func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sighting
 	for _, t := range trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld}) {
 		for _, f := range a.maker.Engine.Classify(trajectory.Build(t), snapshot).Findings {
 			if f.Fingerprint.Equal(g.Fingerprint) {
-				return a.maker.Make(t, f, s, snapshot)
+				return a.maker.Make([]trajectory.Trace{t}, f, s, snapshot)
 			}
 		}
 	}

@@ -165,8 +165,13 @@ func (in *Intake) Traces() []Trace {
 	for id, g := range in.traces {
 		out = append(out, g.trace(id))
 	}
-	slices.SortFunc(out, func(a, b Trace) int { return cmp.Or(a.start().Compare(b.start()), strings.Compare(a.ID, b.ID)) })
+	slices.SortFunc(out, CompareTraces)
 	return out
+}
+
+// CompareTraces orders traces by first start, then by id.
+func CompareTraces(a, b Trace) int {
+	return cmp.Or(a.start().Compare(b.start()), strings.Compare(a.ID, b.ID))
 }
 
 func (t Trace) start() time.Time {

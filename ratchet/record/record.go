@@ -1,5 +1,6 @@
 // Package record writes the recorded failing trace of a case, trace.json: OTLP JSON, redacted, pruned to what the agent did, and canonical (the
-// same trace gives the same bytes whatever order its spans arrived in). It reads such a file back too.
+// same trace gives the same bytes whatever order its spans arrived in). A failure that spans the traces of a session has them all in the one file.
+// It reads such a file back too.
 package record
 
 import (
@@ -24,16 +25,14 @@ type Redact func(key, text string) string
 // Encode renders a trace as OTLP JSON, {"resourceSpans": [...], "resourceLogs": [...]}, indented for reviewers. Every text passes through redact,
 // in a fixed order, so that pseudonyms come out the same each time. Spans for which keep says no are left out.
 func Encode(t trajectory.Trace, keep func(spanID string) bool, redact Redact) ([]byte, error) {
+	return EncodeSession([]trajectory.Trace{t}, func(_, spanID string) bool { return keep(spanID) }, redact)
+}
+
+// EncodeSession renders the traces of one session as Encode does a single one, in the order given.
+func EncodeSession(traces []trajectory.Trace, keep func(traceID, spanID string) bool, redact Redact) ([]byte, error) {
 	e := encoder{redact: redact, traces: ptrace.NewTraces(), logs: plog.NewLogs()}
-	for i := range t.Spans {
-		if keep(t.Spans[i].ID) {
-			if err := e.span(&t.Spans[i]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, l := range t.Logs {
-		if err := e.log(l); err != nil {
+	for _, t := range traces {
+		if err := e.trace(t, keep); err != nil {
 			return nil, err
 		}
 	}
@@ -49,6 +48,22 @@ type encoder struct {
 	// from the order of the spans alone.
 	origin string
 	spans  ptrace.ScopeSpans
+}
+
+func (e *encoder) trace(t trajectory.Trace, keep func(traceID, spanID string) bool) error {
+	for i := range t.Spans {
+		if keep(t.ID, t.Spans[i].ID) {
+			if err := e.span(&t.Spans[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, l := range t.Logs {
+		if err := e.log(l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *encoder) under(s *trajectory.Span) ptrace.ScopeSpans {
