@@ -78,12 +78,27 @@ func usageOf(u object) Usage {
 	in := u.object("prompt_tokens_details", "input_tokens_details", "input_token_details", "inputTokenDetails", "promptTokensDetails")
 	out := u.object("completion_tokens_details", "output_tokens_details", "output_token_details", "outputTokenDetails")
 	return Usage{
+		AudioIn:    cmp.Or(in.count("audio_tokens", "audio", "audioTokens"), geminiAudio(u.get("promptTokensDetails", "prompt_tokens_details"))),
+		AudioOut:   cmp.Or(out.count("audio_tokens", "audio", "audioTokens"), geminiAudio(u.get("candidatesTokensDetails", "candidates_tokens_details"))),
 		Input:      u.count("prompt_tokens", "input_tokens", "inputTokens", "promptTokens", "promptTokenCount", "prompt_token_count"),
 		Output:     u.count("completion_tokens", "output_tokens", "outputTokens", "completionTokens", "candidatesTokenCount", "candidates_token_count"),
 		CacheRead:  cmp.Or(u.count("cache_read_input_tokens", "cacheReadInputTokens", "cachedContentTokenCount", "cachedInputTokens"), in.count("cached_tokens", "cache_read", "cacheReadTokens")),
 		CacheWrite: cmp.Or(u.count("cache_creation_input_tokens", "cacheWriteInputTokens"), in.count("cache_creation", "cacheWriteTokens")),
 		Reasoning:  cmp.Or(out.count("reasoning_tokens", "reasoning", "reasoningTokens"), u.count("thoughtsTokenCount", "reasoningTokens")),
 	}
+}
+
+// geminiAudio finds the audio tokens in a list of counts by modality: [{"modality": "AUDIO", "tokenCount": 12}].
+func geminiAudio(list string) *int64 {
+	if kindOf(list) != '[' {
+		return nil
+	}
+	for e := range elements(list) {
+		if o := readObject(e); o.str("modality") == "AUDIO" {
+			return o.count("tokenCount", "token_count")
+		}
+	}
+	return nil
 }
 
 // count returns the first of the names that holds a whole number, as a number or as text.
@@ -113,6 +128,8 @@ func (u Usage) or(other Usage) Usage {
 		CacheRead:  cmp.Or(u.CacheRead, other.CacheRead),
 		CacheWrite: cmp.Or(u.CacheWrite, other.CacheWrite),
 		Reasoning:  cmp.Or(u.Reasoning, other.Reasoning),
+		AudioIn:    cmp.Or(u.AudioIn, other.AudioIn),
+		AudioOut:   cmp.Or(u.AudioOut, other.AudioOut),
 		CostUSD:    cmp.Or(u.CostUSD, other.CostUSD),
 	}
 }

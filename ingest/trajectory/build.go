@@ -109,11 +109,11 @@ func (n *node) read() {
 		n.facts.Arguments.Parsed, n.facts.Result.Parsed = ParsedAbsent, ParsedAbsent
 		return
 	}
-	n.facts = n.dialect.Read(n.span)
+	n.facts = n.dialect.facts(n.span)
 	for _, d := range others {
 		if n.facts.thin() && !slices.Contains(n.dialect.Includes, d.Name) {
 			before := n.facts.weight()
-			fill(&n.facts, d.Read(n.span))
+			fill(&n.facts, d.facts(n.span))
 			if n.facts.weight() > before {
 				n.also = append(n.also, d)
 			}

@@ -40,7 +40,7 @@ func readClaudeAgent(s *Span) Facts {
 	a := s.Attrs
 	f.Provider = providerOf(a.Str("llm.provider", "llm.system", "gen_ai.provider.name"))
 	f.ModelRequested = a.Str("llm.model_name", "gen_ai.request.model")
-	f.Usage, f.InputExcludes = openInferenceUsage(a), true
+	f.Usage = openInferenceUsage(a)
 	f.Output = withRole(flatMessages(a.indexed("llm.output_messages.")), "assistant")
 	if !strings.HasSuffix(s.Name, ".query") && len(f.Output) == 0 {
 		f.Usage = Usage{} // a sub-agent's are in the query's

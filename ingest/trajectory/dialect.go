@@ -26,7 +26,8 @@ type Dialect struct {
 	// Remedies names, per fact, the emitter's own setting that would supply it.
 	Remedies map[Fact]string
 
-	needs uint64 // the families of Keys
+	needs  uint64    // the families of Keys
+	counts *counting // how it counts tokens
 }
 
 // overGenAI is Includes of the dialects that are built on the conventions' keys.
@@ -40,6 +41,7 @@ func add(d Dialect) *Dialect {
 	for _, k := range d.Keys {
 		d.needs |= familyOf(k)
 	}
+	d.counts = countingOf(d.Name)
 	dialects = append(dialects, &d)
 	slices.SortStableFunc(dialects, func(a, b *Dialect) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Name, b.Name)) })
 	return &d
@@ -77,6 +79,7 @@ type Facts struct {
 	ResponseID     string
 	Usage          Usage
 	InputExcludes  bool // the emitter's input count leaves cached tokens out: the builder adds them
+	OutputExcludes bool // the emitter's output count leaves reasoning out: the builder adds it
 	FinishRaw      string
 	Streamed       bool
 	Input          History   // the whole input of the call, history included

@@ -16,7 +16,7 @@ func fill(f *Facts, o Facts) {
 	} {
 		*p.to = cmp.Or(*p.to, *p.from)
 	}
-	fillUsage(&f.Usage, &f.InputExcludes, o)
+	fillUsage(f, o)
 	if f.Input.Empty() {
 		f.Input = o.Input
 	}
@@ -41,20 +41,16 @@ func fill(f *Facts, o Facts) {
 	}
 }
 
-func fillUsage(u *Usage, excludes *bool, o Facts) {
+func fillUsage(f *Facts, o Facts) {
+	u := &f.Usage
 	if u.Input == nil && u.Output == nil {
-		*excludes = o.InputExcludes
+		f.InputExcludes, f.OutputExcludes = o.InputExcludes, o.OutputExcludes
 		cost := cmp.Or(u.CostUSD, o.Usage.CostUSD)
 		*u = o.Usage
 		u.CostUSD = cost
 		return
 	}
-	u.CacheRead = cmp.Or(u.CacheRead, o.Usage.CacheRead)
-	u.CacheWrite = cmp.Or(u.CacheWrite, o.Usage.CacheWrite)
-	u.Reasoning = cmp.Or(u.Reasoning, o.Usage.Reasoning)
-	u.CostUSD = cmp.Or(u.CostUSD, o.Usage.CostUSD)
-	u.Output = cmp.Or(u.Output, o.Usage.Output)
-	u.Input = cmp.Or(u.Input, o.Usage.Input)
+	*u = u.or(o.Usage)
 }
 
 // thinner says whether an answer tells less than another: fewer requested calls, or no text where the other has some.

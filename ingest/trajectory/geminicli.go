@@ -72,14 +72,11 @@ func readGeminiCLI(s *Span) Facts {
 	return f
 }
 
-// geminiModel reads a request. The output count is the candidates' alone: thoughts are apart.
+// geminiModel reads a request.
 func geminiModel(a Attrs, f *Facts) {
 	genaiContent(a, f)
 	f.System = plainText(f.System)
 	f.Provider = cmp.Or(f.Provider, "gcp.gemini")
-	if f.Usage.Reasoning != nil && f.Usage.Output != nil {
-		f.Usage.Output = new(*f.Usage.Output + *f.Usage.Reasoning)
-	}
 	if f.Input.Empty() && len(f.Output) == 0 {
 		f.Hidden = append(f.Hidden, FactUserMessages, FactReply, FactToolCalls, FactToolsOffered)
 	}
@@ -166,9 +163,6 @@ func geminiResponse(a Attrs, event string, f *Facts) {
 	f.Role, f.Provider = RoleModel, "gcp.gemini"
 	f.ModelRequested = a.Str("model", "model_name")
 	f.Usage = Usage{Input: a.Int("input_token_count"), Output: a.Int("output_token_count"), CacheRead: a.Int("cached_content_token_count"), Reasoning: a.Int("thoughts_token_count")}
-	if f.Usage.Reasoning != nil && f.Usage.Output != nil {
-		f.Usage.Output = new(*f.Usage.Output + *f.Usage.Reasoning)
-	}
 	f.FinishRaw = finishRaw(a, "finish_reasons")
 	if text := a.Text("response_text"); text != "" && !withheld(text) {
 		f.Output = withRole(ParseMessages(text), "assistant")

@@ -113,6 +113,8 @@ func genaiUsage(a Attrs) Usage {
 			"gen_ai.usage.cache_creation_input_tokens", "gen_ai.usage.cache_write_input_tokens", "gen_ai.usage.cache_write_tokens",
 			"gen_ai.usage.details.cache_write_tokens"),
 		Reasoning: a.Int("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens", "gen_ai.usage.details.reasoning_tokens"),
+		AudioIn:   a.Int("gen_ai.usage.audio.input_tokens", "gen_ai.usage.input_audio_tokens", "gen_ai.usage.details.input_audio_tokens"),
+		AudioOut:  a.Int("gen_ai.usage.audio.output_tokens", "gen_ai.usage.output_audio_tokens", "gen_ai.usage.details.output_audio_tokens"),
 		CostUSD:   a.Float("gen_ai.usage.cost", "operation.cost"),
 	}
 }

@@ -45,7 +45,10 @@ type (
 		CachedTokens   *int64         `json:"cached_tokens"`
 		CacheWrites    *int64         `json:"cache_write_tokens"`
 		Reasoning      *int64         `json:"reasoning_tokens"`
+		AudioIn        *int64         `json:"input_audio_tokens"`
+		AudioOut       *int64         `json:"output_audio_tokens"`
 		CostUSD        *float64       `json:"cost_usd"`
+		CostFrom       *string        `json:"cost_from"` // span, or the price list it was computed by
 		FinishReason   *string        `json:"finish_reason"`
 		Text           *string        `json:"text"`
 		ToolCalls      []jsonAskedFor `json:"tool_calls"`
@@ -151,7 +154,8 @@ func (t *Trajectory) modelShape(m ModelCall) jsonModelCall {
 	out := jsonModelCall{
 		SpanID: m.SpanID, Agent: orNull(m.Agent), Provider: orNull(m.Provider), ModelRequested: orNull(m.ModelRequested),
 		ModelResponded: orNull(m.ModelResponded), InputTokens: m.Usage.Input, OutputTokens: m.Usage.Output, CachedTokens: m.Usage.CacheRead,
-		CacheWrites: m.Usage.CacheWrite, Reasoning: m.Usage.Reasoning, CostUSD: m.Usage.CostUSD, FinishReason: orNull(string(m.FinishReason)),
+		CacheWrites: m.Usage.CacheWrite, Reasoning: m.Usage.Reasoning, AudioIn: m.Usage.AudioIn,
+		AudioOut: m.Usage.AudioOut, CostUSD: m.Usage.CostUSD, CostFrom: orNull(string(m.Usage.CostFrom)), FinishReason: orNull(string(m.FinishReason)),
 		Text: orNull(m.Text), Error: errorShape(m.Error), Start: timeShape(m.Start), End: timeShape(m.End),
 	}
 	for _, i := range m.ToolCalls {

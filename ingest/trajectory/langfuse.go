@@ -182,6 +182,8 @@ func langfuseUsage(text string) (Usage, bool) {
 		CacheRead:  o.count("input_cached_tokens", "input_cache_read", "cache_read_input_tokens"),
 		CacheWrite: o.count("input_cache_creation", "input_cache_write", "cache_creation_input_tokens"),
 		Reasoning:  o.count("output_reasoning_tokens", "output_reasoning"),
+		AudioIn:    o.count("input_audio_tokens", "input_audio"),
+		AudioOut:   o.count("output_audio_tokens", "output_audio"),
 	}
 	if total := o.count("total"); total == nil || in == nil || out == nil || *in+*out != *total {
 		u.Input, u.Output = sumOf(o, "input"), sumOf(o, "output")

@@ -132,8 +132,10 @@ func langSmithUsage(a Attrs) Usage {
 	details := ParseValue(a.Text("gen_ai.usage.input_token_details"))
 	u.CacheRead = cmp.Or(u.CacheRead, readObject(string(details.JSON)).count("cache_read"))
 	u.CacheWrite = cmp.Or(u.CacheWrite, readObject(string(details.JSON)).count("cache_creation"))
+	u.AudioIn = cmp.Or(u.AudioIn, readObject(string(details.JSON)).count("audio"))
 	details = ParseValue(a.Text("gen_ai.usage.output_token_details"))
 	u.Reasoning = cmp.Or(u.Reasoning, readObject(string(details.JSON)).count("reasoning"))
+	u.AudioOut = cmp.Or(u.AudioOut, readObject(string(details.JSON)).count("audio"))
 	return u
 }
 

@@ -262,10 +262,13 @@ func (n *node) offeredAbove() *ToolSet {
 	return nil
 }
 
-// wholeUsage makes the input count include cached tokens and the output count reasoning. Where a part alone is more than the count, it was
-// surely left out; else a total tells, when it is the sum with the part and not the one without.
+// wholeUsage makes the input count include cached tokens and the output count reasoning, as the table of countings has it for the emitter.
+// Where a part alone is more than the count, it was surely left out; else a total tells, when it is the sum with the part and not the one without.
 func (n *node) wholeUsage() Usage {
 	u := n.facts.Usage
+	if u.CostUSD != nil {
+		u.CostFrom = CostSpan
+	}
 	if u.Input != nil {
 		cached := tokens(u.CacheRead) + tokens(u.CacheWrite)
 		if n.facts.InputExcludes || cached > *u.Input || n.leftOut(cached, tokens(u.Reasoning)) {
@@ -274,7 +277,7 @@ func (n *node) wholeUsage() Usage {
 	}
 	if u.Output != nil {
 		reasoning := tokens(u.Reasoning)
-		if reasoning > *u.Output || n.leftOut(reasoning, tokens(u.CacheRead)+tokens(u.CacheWrite)) {
+		if n.facts.OutputExcludes || reasoning > *u.Output || n.leftOut(reasoning, tokens(u.CacheRead)+tokens(u.CacheWrite)) {
 			u.Output = new(*u.Output + reasoning)
 		}
 	}
@@ -310,6 +313,7 @@ func (b *builder) totalOfAgents() {
 		}
 		b.calls = append(b.calls, &call{node: n, index: len(b.calls)})
 		m := b.modelCall(n)
+		m.Sum = true
 		m.Error = nil // the agent's, not a call's
 		b.out.ModelCalls = append(b.out.ModelCalls, m)
 	}

@@ -127,6 +127,8 @@ func openInferenceUsage(a Attrs) Usage {
 		CacheRead:  a.Int("llm.token_count.prompt_details.cache_read", "llm.token_count.prompt_details.cache_input"),
 		CacheWrite: a.Int("llm.token_count.prompt_details.cache_write"),
 		Reasoning:  a.Int("llm.token_count.completion_details.reasoning"),
+		AudioIn:    a.Int("llm.token_count.prompt_details.audio"),
+		AudioOut:   a.Int("llm.token_count.completion_details.audio"),
 		CostUSD:    a.Float("llm.cost.total"),
 	}
 }

@@ -1,9 +1,12 @@
 package trajectory
 
+import "cmp"
+
 // AgentTotal is what an agent says that all its model calls used together, where none of them tells its own part.
 type AgentTotal struct {
 	SpanID string // the agent's
 	Agent  string
+	Model  string // of all its calls; "" when they are of several or it is not told
 	Usage  Usage
 }
 
@@ -28,7 +31,7 @@ func (b *builder) agentTotals() {
 			continue
 		}
 		standsFor[n] = true
-		b.out.AgentTotals = append(b.out.AgentTotals, AgentTotal{SpanID: n.span.ID, Agent: n.agentName, Usage: n.wholeUsage()})
+		b.out.AgentTotals = append(b.out.AgentTotals, AgentTotal{SpanID: n.span.ID, Agent: n.agentName, Model: b.modelOfAll(n), Usage: n.wholeUsage()})
 	}
 	for _, c := range b.calls {
 		b.out.ModelCalls[c.index].InTotal = c.node.below(standsFor)
@@ -46,3 +49,25 @@ func (n *node) below(any map[*node]bool) bool {
 }
 
 func (u Usage) counted() bool { return u.Input != nil || u.Output != nil }
+
+// modelOfAll is the model that all calls of an agent used, of which it tells the total: the one that its calls name, else it itself. It is ""
+// where they name several.
+func (b *builder) modelOfAll(agent *node) string {
+	names := map[string]bool{}
+	for _, c := range b.calls {
+		if c.node.below(map[*node]bool{agent: true}) {
+			m := &b.out.ModelCalls[c.index]
+			names[cmp.Or(m.ModelResponded, m.ModelRequested)] = true
+		}
+	}
+	delete(names, "")
+	switch len(names) {
+	case 0:
+		return cmp.Or(agent.facts.ModelResponded, agent.facts.ModelRequested)
+	case 1:
+		for name := range names {
+			return name
+		}
+	}
+	return ""
+}

@@ -112,17 +112,28 @@ type ModelCall struct {
 	Start, End     time.Time // End is zero when the call never ended
 	Streamed       bool
 	InTotal        bool // its usage is not told, and is part of one of Trajectory.AgentTotals
+	Sum            bool // it stands for all calls of an agent that tells nothing but their total
 }
 
-// Usage counts tokens of one model call. A nil number is not in the data. Input includes cached tokens, Output includes reasoning.
+// Usage counts tokens of one model call. A nil number is not in the data. Input includes cached tokens and AudioIn, Output includes Reasoning
+// and AudioOut, whatever the emitter's own count includes (see countings).
 type Usage struct {
 	Input      *int64
 	Output     *int64
 	CacheRead  *int64
 	CacheWrite *int64
 	Reasoning  *int64
-	CostUSD    *float64 // as the span reports it
+	AudioIn    *int64
+	AudioOut   *int64
+	CostUSD    *float64   // as the span reports it, else as a price list has it
+	CostFrom   CostSource // which of both; "" when CostUSD is nil
 }
+
+// CostSource says where a cost comes from: CostSpan, or the name of the price list that it was computed by.
+type CostSource string
+
+// CostSpan is the source of a cost that the span itself reports.
+const CostSpan CostSource = "span"
 
 // FinishReason is why a model stopped, in one spelling.
 type FinishReason string
