@@ -17,28 +17,27 @@ func PromptDigest(text string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	h := sha256.New()
+	kept := make([]byte, 0, len(text))
 	gap := false // what was left out last counts once, however many words it had
 	for _, w := range words {
 		switch {
-		case w.text == "\n":
-			continue
-		case w.out && gap:
+		case w.text == "\n", w.out && gap:
 			continue
 		case w.out:
-			h.Write([]byte("#"))
+			kept = append(kept, '#')
 		default:
-			h.Write([]byte(w.text))
+			kept = append(kept, w.text...)
 		}
-		gap = w.out
-		h.Write([]byte{0})
+		gap, kept = w.out, append(kept, 0)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:6])
+	sum := sha256.Sum256(kept)
+	return hex.EncodeToString(sum[:6])
 }
 
 // promptWord is a word of a prompt, or a mark between words; out says that it is left out of the digest.
 type promptWord struct {
 	text string
+	kind promptKind
 	out  bool
 }
 
@@ -46,10 +45,11 @@ type promptWord struct {
 func promptWords(text string) []promptWord {
 	ws := splitPrompt(text)
 	for i := range ws {
-		ws[i].out = drawn(ws[i].text)
+		ws[i].kind, ws[i].out = kindOf(ws[i].text), drawn(ws[i].text)
 	}
 	for i := range ws {
 		dated(ws, i)
+		counted(ws, i)
 		labelled(ws, i)
 		addressed(ws, i)
 	}
@@ -121,7 +121,7 @@ func drawn(w string) bool {
 	case digits == 4 && strings.ContainsAny(w, "-_") && w[len(w)-1] >= '0' && w[len(w)-1] <= '9':
 		return true // cust-8271
 	}
-	return ScrubIDs(w) != w
+	return len(w) >= 8 && ScrubIDs(w) != w // shorter ones are left alone
 }
 
 // shapedTime: 10:14, 10:14:05, 9:30am.
@@ -144,63 +144,112 @@ func shapedDate(w string) bool {
 
 func isYear(w string) bool { return len(w) == 4 && isDigits(w) && (w[:2] == "19" || w[:2] == "20") }
 
-var (
-	months = wordSet("january february march april may june july august september october november december " +
-		"jan feb mar apr jun jul aug sep sept oct nov dec")
-	weekdays = wordSet("monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun")
-	zones    = wordSet("am pm utc gmt cet cest est edt cst cdt mst mdt pst pdt bst ist jst z")
-	// subjects are whom or what a label speaks of, so that its value is of one run alone; details may follow them.
-	subjects = wordSet("user customer client member caller guest patient tenant visitor employee username userid account session conversation thread " +
-		"request trace correlation recipient subscriber user_name user_id customer_name customer_id account_id session_id conversation_id " +
-		"thread_id request_id tenant_id trace_id")
-	details = wordSet("id name email e-mail phone number no mobile address city country location region locale language timezone zone birthday age gender " +
-		"plan tier segment currency since balance company title key ref reference uuid")
-	// labels stand by themselves; the value of a moment may be longer than a name.
-	labels  = wordSet("name username email e-mail phone mobile address birthday login hostname cwd")
-	moments = wordSet("date time datetime today now timestamp tomorrow yesterday current_date current_time current_datetime")
-	callers = wordSet("talking speaking chatting assisting helping behalf logged signed")
-	numbers4 = wordSet("id no nr number ref reference order ticket case account invoice customer user session build")
+// promptKind is what sort of words a word is among, as a set of bits.
+type promptKind uint16
+
+const (
+	month    promptKind = 1 << iota
+	weekday             // may stand beside a date
+	moment              // "today is"
+	zone                // may follow a time
+	numbered            // a number after it is a name: "order 27"
+	subject             // whom or what a label speaks of, so that its value is of one run alone; a detail may follow it
+	detail              // "customer location:"
+	label               // stands without a subject
+	caller              // "talking to"
 )
 
-func wordSet(words string) map[string]bool {
-	set := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		set[w] = true
+var promptKinds = kindsOf(map[promptKind]string{
+	month: "january february march april may june july august september october november december " +
+		"jan feb mar apr jun jul aug sep sept oct nov dec",
+	weekday:  "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun",
+	moment:   "date time day datetime today today's now",
+	zone:     "am pm utc gmt cet cest est edt cst cdt mst mdt pst pdt bst ist jst z",
+	numbered: "id ref reference order ticket account invoice customer user session",
+	subject: "user customer client member caller guest patient tenant visitor employee recipient subscriber account session conversation " +
+		"thread request trace correlation user_name user_id userid customer_name customer_id account_id session_id conversation_id thread_id " +
+		"request_id tenant_id trace_id",
+	detail: "id name email e-mail phone number no mobile address city country location region locale language timezone zone birthday age gender " +
+		"plan tier segment currency since balance company title key ref reference uuid",
+	label:  "name username email e-mail phone mobile address birthday login hostname cwd",
+	caller: "talking speaking chatting assisting helping behalf logged signed",
+})
+
+// maxKindWord is longer than every word that has a kind, in bytes.
+const maxKindWord = 24
+
+func kindsOf(words map[promptKind]string) map[string]promptKind {
+	kinds := map[string]promptKind{}
+	for kind, list := range words {
+		for w := range strings.FieldsSeq(list) {
+			kinds[w] |= kind
+		}
 	}
-	return set
+	return kinds
 }
 
-// in says whether a word, in any case, is of a set. No word of a set is longer than 24 bytes.
-func in(set map[string]bool, w string) bool {
-	return len(w) <= 24 && set[strings.ToLower(w)]
+// kindOf looks a word up, in any case.
+func kindOf(w string) promptKind {
+	var low [maxKindWord]byte
+	if len(w) > len(low) {
+		return 0
+	}
+	for i := range len(w) {
+		if low[i] = w[i]; 'A' <= w[i] && w[i] <= 'Z' {
+			low[i] += 'a' - 'A'
+		}
+	}
+	return promptKinds[string(low[:len(w)])]
 }
 
-// dated leaves out the words and small numbers of a date: "Monday, 30 November 2026", "Nov 30", "Today is Monday", and what follows a time.
+// dated leaves out the words and small numbers of a moment: "Monday, 30 November 2026", "Nov 30", "Today is Monday", "10:14 UTC+2".
 func dated(ws []promptWord, i int) {
-	w := ws[i].text
+	w := &ws[i]
+	if w.kind&(month|weekday|zone) == 0 && !strings.HasPrefix(w.text, "UTC+") && !strings.HasPrefix(w.text, "GMT+") {
+		return
+	}
+	before, after := near(ws, i, -1), near(ws, i, 1)
 	switch {
-	case in(months, w):
-		before, after := near(ws, i, -1), near(ws, i, 1)
+	case w.kind&month != 0:
 		for _, j := range []int{before, after} {
-			if j >= 0 && isDay(ws[j].text) || j >= 0 && isYear(ws[j].text) {
+			if j >= 0 && (isDay(ws[j].text) || isYear(ws[j].text)) {
 				leaveOut(ws, i, j)
 			}
 		}
-	case in(weekdays, w):
-		if j := near(ws, i, 1); j >= 0 && (ws[j].out || in(months, ws[j].text) || isDay(ws[j].text) && in(months, word(ws, near(ws, j, 1)))) {
-			ws[i].out = true
+	case w.kind&weekday != 0:
+		if before >= 0 && strings.EqualFold(ws[before].text, "is") {
+			before = near(ws, before, -1)
 		}
-		if j := near(ws, i, -1); j >= 0 && (strings.EqualFold(ws[j].text, "is") || strings.EqualFold(ws[j].text, "today's")) && in(moments, word(ws, near(ws, j, -1))) || j >= 0 && ws[j].out {
-			ws[i].out = true
-		}
-	case in(zones, w), w == "GMT+1", w == "GMT+2":
-		if i > 0 && ws[i-1].out {
-			ws[i].out = true
-		}
-	case isDigits(w) && i > 0:
-		if j := near(ws, i, -1); j >= 0 && in(numbers4, ws[j].text) && len(w) > 2 || ws[i-1].text == "#" {
-			ws[i].out = true
-		}
+		w.out = before >= 0 && (ws[before].kind&moment != 0 || ws[before].out) || after >= 0 && (ws[after].out || dayOfMonth(ws, after))
+	default:
+		w.out = i > 0 && ws[i-1].out
+	}
+}
+
+// dayOfMonth says whether a word and the next are a day and a month, in either order.
+func dayOfMonth(ws []promptWord, i int) bool {
+	j := near(ws, i, 1)
+	return j >= 0 && (isDay(ws[i].text) && ws[j].kind&month != 0 || ws[i].kind&month != 0 && isDay(ws[j].text))
+}
+
+// counted leaves out numbers that are names ("order 27", "#27") and telephone numbers.
+func counted(ws []promptWord, i int) {
+	if c := ws[i].text[0]; i == 0 || c < '0' || c > '9' || !isDigits(ws[i].text) {
+		return
+	}
+	if ws[i-1].text == "#" || follows(ws, i, numbered) {
+		ws[i].out = true
+	}
+	if ws[i-1].text != "+" {
+		return
+	}
+	end, digits := i, 0
+	for end < len(ws) && strings.Trim(ws[end].text, "0123456789()-/") == "" {
+		digits += len(strings.Trim(ws[end].text, "()-/"))
+		end++
+	}
+	if digits >= 7 {
+		leaveOut(ws, i, end-1)
 	}
 }
 
@@ -227,11 +276,10 @@ func near(ws []promptWord, i, step int) int {
 	return -1
 }
 
-func word(ws []promptWord, i int) string {
-	if i < 0 {
-		return ""
-	}
-	return ws[i].text
+// follows says whether the word before is of a kind.
+func follows(ws []promptWord, i int, kind promptKind) bool {
+	j := near(ws, i, -1)
+	return j >= 0 && ws[j].kind&kind != 0
 }
 
 func leaveOut(ws []promptWord, i, j int) {
@@ -240,84 +288,64 @@ func leaveOut(ws []promptWord, i, j int) {
 	}
 }
 
-// The longest values that a label is believed to give, in words: more is a sentence.
-const (
-	maxName4  = 3
-	maxMoment = 10
-)
+// maxValue is the longest value that a label is believed to give, in words: more is a sentence.
+const maxValue = 3
 
-// labelled leaves out the value after a label: "User: ana, id 8271", "user_id=8271", "<user>ana</user>", "The user's name is Ana."
+// labelled leaves out the value after a label: "User: ana", "user_id=8271", "<user>ana</user>", "The user's name is Ana."
 func labelled(ws []promptWord, i int) {
+	kind := ws[i].kind
+	if kind&(label|detail|subject) == 0 || i > 0 && ws[i-1].text == "/" {
+		return
+	}
 	value := i + 1
-	for value < len(ws) && (ws[value].text == `"` || ws[value].text == "'" || ws[value].text == "*" || ws[value].text == "`") {
+	for value < len(ws) && quotes(ws[value].text) {
 		value++
 	}
 	if value >= len(ws) {
 		return
 	}
 	named := strings.EqualFold(ws[value].text, "is")
-	if !named && !slices.Contains([]string{":", "=", ">", "："}, ws[value].text) {
+	if !named && !slices.Contains([]string{":", "=", ">"}, ws[value].text) || named && i > 0 && strings.EqualFold(ws[i-1].text, "your") { // the agent's own
 		return
 	}
-	limit := 0
-	switch w := ws[i].text; {
-	case in(moments, w):
-		limit = maxMoment
-	case in(labels, w) || in(details, w) && i > 0 && ofSubject(ws[i-1].text):
-		limit = maxName4
-	case in(subjects, w) && !named:
-		limit = maxName4
-	}
-	if limit > 0 {
-		leaveValue(ws, value+1, limit, named && limit == maxMoment)
+	if kind&label != 0 || kind&detail != 0 && i > 0 && ofSubject(ws[i-1].text) || kind&subject != 0 && !named {
+		leaveValue(ws, value+1)
 	}
 }
 
+func quotes(w string) bool { return len(w) == 1 && strings.Contains("\"'`*", w) }
+
+// ofSubject: user, users, user's.
 func ofSubject(w string) bool {
 	w, _, _ = strings.Cut(strings.TrimSuffix(w, "s"), "'")
 	w, _, _ = strings.Cut(w, "’")
-	return in(subjects, w)
+	return kindOf(w)&subject != 0
 }
 
-// leaveValue leaves out the words from i on to the end of the value, unless there are more than a value has. With datesOnly it leaves out nothing
-// that does not hold a date already: "the time is short" says no time.
-func leaveValue(ws []promptWord, i, limit int, datesOnly bool) {
-	for i < len(ws) && slices.Contains([]string{`"`, "'", "*", "`"}, ws[i].text) {
+// leaveValue leaves out the words from i on to the end of the value, unless there are more than a value has.
+func leaveValue(ws []promptWord, i int) {
+	for i < len(ws) && quotes(ws[i].text) {
 		i++
 	}
-	end, dates := i, false
-	for end < len(ws) && !endsValue(ws[end].text, limit) {
-		dates = dates || ws[end].out
+	end := i
+	for end < len(ws) && !strings.Contains("\n;.|<{}[](),\"`*", ws[end].text) {
 		end++
 	}
-	if end == i || end-i > limit || datesOnly && !dates {
-		return
+	if end > i && end-i <= maxValue {
+		leaveOut(ws, i, end-1)
 	}
-	for k := i; k < end; k++ {
-		ws[k].out = true
-	}
-}
-
-func endsValue(w string, limit int) bool {
-	switch w {
-	case "\n", ";", ".", "|", "<", `"`, "{", "}", "[", "]", "`", "*":
-		return true
-	case ",", "(", ")":
-		return limit == maxName4
-	}
-	return false
 }
 
 // addressed leaves out the names in "You are talking to Ana Müller": up to three words that begin with a capital letter.
 func addressed(ws []promptWord, i int) {
-	if !in(callers, ws[i].text) {
+	if ws[i].kind&caller == 0 {
 		return
 	}
 	i++
 	for i < len(ws) && slices.Contains([]string{"to", "with", "of", "in", "as", "the", "user", "customer"}, strings.ToLower(ws[i].text)) {
 		i++
 	}
-	for k := i; k < min(i+maxName4, len(ws)); k++ {
+	for k := i; k < min(i+maxValue, len(ws)); k++ {
 		r, _ := utf8.DecodeRuneInString(ws[k].text)
 		if !unicode.IsUpper(r) {
 			return
