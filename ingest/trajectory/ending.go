@@ -9,8 +9,10 @@ import (
 // The keys by which any instrumentation, and the team's own code, names the conversation and the user on any span.
 var (
 	sessionKeys = []string{"session.id", "langfuse.session.id", "gen_ai.conversation.id", "thread_id", "conversation.id",
-		"langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id"}
-	userKeys = []string{"user.id", "enduser.id", "langfuse.user.id", "langsmith.metadata.user_id"}
+		"langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id",
+		"traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId"}
+	userKeys = []string{"user.id", "enduser.id", "langfuse.user.id", "langsmith.metadata.user_id",
+		"traceloop.association.properties.user_id", "ai.telemetry.metadata.userId"}
 )
 
 // identityKeys are the families of these keys: most spans have none.
@@ -40,7 +42,7 @@ func (b *builder) identity() {
 			o.Service = n.span.Resource.Text("service.name")
 		}
 		if o.Version == "" {
-			o.Version = n.span.Resource.Text("service.version")
+			o.Version = cmp.Or(n.span.Resource.Text("service.version"), n.span.Attrs.Str("langfuse.release"))
 		}
 	}
 	for _, n := range b.nodes {
@@ -48,8 +50,8 @@ func (b *builder) identity() {
 			o.Start = n.start
 		}
 		o.End = laterOf(o.End, n.ended())
-		if o.SessionID == "" {
-			o.SessionID = realSession(n.span.Resource.Str("session.id"))
+		if id := n.span.Resource.Str("session.id"); o.SessionID == "" && id != n.facts.Run {
+			o.SessionID = realSession(id)
 		}
 		o.Feedback = append(o.Feedback, n.facts.Feedback...)
 		o.Feedback = append(o.Feedback, evaluations(n.span)...)

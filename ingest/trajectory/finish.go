@@ -9,6 +9,7 @@ import (
 // finishOf folds every spelling of a finish reason; "" when there is none.
 func finishOf(raw string) FinishReason {
 	word := strings.ToLower(strings.TrimSpace(raw))
+	word = word[strings.LastIndexByte(word, '.')+1:] // "FinishReason.TOOL_CALLS", as Python prints it
 	switch strings.ReplaceAll(strings.ReplaceAll(word, "-", "_"), " ", "_") {
 	case "":
 		return ""

@@ -49,6 +49,7 @@ func readGenAI(s *Span) Facts {
 	switch f.Role {
 	case RoleTool:
 		genaiTool(s.Attrs, &f)
+		f.HandoffTo = s.Attrs.Str("gen_ai.transfer.target.name")
 	case RoleModel, RoleAgent, RoleNone:
 		genaiContent(s.Attrs, &f)
 	case RoleHandoff:
@@ -249,8 +250,8 @@ func asAssistant(ms []Message) []Message {
 }
 
 var (
-	argumentKeys = []string{"gen_ai.tool.call.arguments", "gen_ai.tool.args", "gen_ai.tool.input", "gen_ai.tool.arguments", "gen_ai.prompt"}
-	resultKeys   = []string{"gen_ai.tool.call.result", "gen_ai.tool.output", "gen_ai.tool.result", "gen_ai.completion"}
+	argumentKeys = []string{"gen_ai.tool.call.arguments", "gen_ai.tool.args", "gen_ai.tool.input", "gen_ai.tool.arguments", "gen_ai.prompt", "input.value", "input"}
+	resultKeys   = []string{"gen_ai.tool.call.result", "gen_ai.tool.output", "gen_ai.tool.result", "gen_ai.completion", "tool.result", "output.value", "output"}
 )
 
 func genaiTool(a Attrs, f *Facts) {

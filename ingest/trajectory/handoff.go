@@ -45,7 +45,8 @@ func (b *builder) handoffs() {
 	}
 	told := make([]bool, len(b.out.Handoffs))
 	for _, n := range b.nodes {
-		if n.facts.Role != RoleHandoff || n.folded != nil {
+		tool := n.facts.Role == RoleTool && n.facts.HandoffTo != "" && n.err == nil
+		if n.facts.Role != RoleHandoff && !tool || n.folded != nil {
 			continue
 		}
 		h := Handoff{SpanID: n.span.ID, From: n.facts.HandoffFrom, To: n.facts.HandoffTo, Start: n.start}

@@ -111,6 +111,7 @@ func liteLLMModel(s *Span, f *Facts) {
 		f.Offered = indexedFunctions(a.indexed("llm.request.functions."))
 	}
 	f.Provider = cmp.Or(f.Provider, providerOf(a.Str("llm.provider", "litellm.provider")))
+	f.ModelRequested = cmp.Or(f.ModelRequested, a.Str("litellm.provider.model"))
 	if strings.Contains(f.Input.Text, liteLLMRedacted) || strings.Contains(textOf(f.Input.Messages), liteLLMRedacted) {
 		f.Input = History{}
 		f.Hidden = append(f.Hidden, FactUserMessages, FactResults)

@@ -29,6 +29,9 @@ func readMCP(s *Span) Facts {
 	}
 	if code := s.Attrs.Str("rpc.response.status_code"); code != "" && code != "0" {
 		f.Error = &Error{Type: code}
+		if code == "-32602" && frameworkVerdict(s.StatusMessage) == "" { // the server refused the parameters, or knows no such tool and says so
+			f.Error.Type = ErrInvalidArguments
+		}
 	}
 	return f
 }

@@ -98,7 +98,7 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 	request := readObject(a.Text("input.value"))
 	f.Provider = providerOf(cmp.Or(a.Str("llm.provider", "llm.system"), metadataOf(a).str("ls_provider")))
 	if params.get("created_at") == "" { // the bridge for OpenAI Agents puts the answer there, less its output
-		f.ModelRequested = cmp.Or(params.str("model", "modelId", "model_name"), request.str("model", "modelId"))
+		f.ModelRequested = cmp.Or(a.Str("llm.request.model_name"), params.str("model", "modelId", "model_name"), request.str("model", "modelId"))
 	}
 	f.ResponseID = answer.ID
 	f.Usage = openInferenceUsage(a).or(answer.Usage)
@@ -109,8 +109,9 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 	}
 	f.Streamed = params.isTrue("stream")
 	f.Output = openInferenceOutput(a, body)
+	f.ModelResponded = a.Str("llm.response.model_name")
 	if len(f.Output) > 0 || answer.ID != "" {
-		f.ModelResponded = cmp.Or(answer.Model, a.Str("llm.model_name"))
+		f.ModelResponded = cmp.Or(f.ModelResponded, answer.Model, a.Str("llm.model_name"))
 	}
 	if f.ModelResponded != a.Str("llm.model_name") {
 		f.ModelRequested = cmp.Or(f.ModelRequested, a.Str("llm.model_name"))
@@ -403,6 +404,7 @@ func hideModelFacts(a Attrs, f *Facts) {
 // readOpenInferenceRun reads what the user asked and what came back off an agent span or a root.
 func readOpenInferenceRun(s *Span, f *Facts) {
 	in, out := s.Attrs.Text("input.value"), s.Attrs.Text("output.value")
+	f.OfferedText = s.Attrs.jsonText("smolagents.tools_names")
 	f.UserText, f.Reply = askedText(in), answerText(out)
 	if in == redacted {
 		f.Hidden = append(f.Hidden, FactUserMessages)

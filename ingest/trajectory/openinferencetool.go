@@ -49,6 +49,9 @@ func openInferenceArguments(a Attrs, f *Facts) Value {
 	if params := a.Text("tool.parameters"); params != "" && !looksLikeSchema(params) && (!ok || in.Parsed == ParsedText) {
 		return ParseValue(params)
 	}
+	if args := a.Text("tool_call.function.arguments"); args != "" && (!ok || in.Parsed == ParsedText) {
+		return ParseValue(args)
+	}
 	if len(in.JSON) == 0 || in.JSON[0] != '{' {
 		return in
 	}
@@ -114,6 +117,7 @@ func annotations(s *Span) []Feedback {
 	var out []Feedback
 	for _, group := range []struct{ prefix, field string }{
 		{"annotations.", "annotation."}, {"evaluations.", "evaluation."}, {"trace.annotations.", "annotation."}, {"trace.evaluations.", "evaluation."},
+		{"session.annotations.", "annotation."}, {"session.evaluations.", "evaluation."},
 	} {
 		for _, it := range s.Attrs.indexed(group.prefix) {
 			name := it.Str(group.field + "name")

@@ -69,16 +69,29 @@ func readOpenLLMetry(s *Span) Facts {
 	case RoleTool:
 		openLLMetryTool(s, &f)
 	case RoleAgent:
-		f.Agent = cmp.Or(a.Str("traceloop.entity.name", "gen_ai.agent.name", "traceloop.workflow.name"), s.Name)
+		f.Agent = cmp.Or(a.Str("traceloop.entity.name", "gen_ai.agent.name", "traceloop.workflow.name"), strings.TrimSuffix(s.Name, ".agent"))
 		openLLMetryRun(a, &f)
 	case RoleHandoff:
-		f.HandoffFrom, f.HandoffTo = a.Str("gen_ai.handoff.from_agent"), a.Str("gen_ai.handoff.to_agent")
+		from, to, ok := strings.Cut(strings.TrimSuffix(s.Name, ".handoff"), " → ")
+		if !ok {
+			from = ""
+		}
+		f.HandoffFrom = cmp.Or(a.Str("gen_ai.handoff.from_agent"), spoken(from))
+		f.HandoffTo = cmp.Or(a.Str("gen_ai.handoff.to_agent"), spoken(to))
 	case RoleNone:
 		if s.ParentID == "" {
 			openLLMetryRun(a, &f)
 		}
 	}
 	return f
+}
+
+// spoken is a text unless it is one of the emitters' words for nothing.
+func spoken(s string) string {
+	if sentinel(s) {
+		return ""
+	}
+	return s
 }
 
 // associated reads the properties that the application attached to the run.
@@ -141,6 +154,12 @@ func openLLMetryModel(s *Span, f *Facts) {
 	completions := a.indexed("gen_ai.completion.")
 	if out := indexedMessages(completions); len(out) > 0 {
 		f.Output = withRole(out, "assistant")
+	}
+	if f.Input.Empty() {
+		f.Input = textHistory(a.jsonText("lmnr.span.input"))
+	}
+	if len(f.Output) == 0 {
+		f.Output = withRole(ParseMessages(a.jsonText("lmnr.span.output")), "assistant")
 	}
 	if len(completions) > 0 {
 		f.FinishRaw = cmp.Or(f.FinishRaw, completions[0].Str("finish_reason"))
@@ -230,7 +249,7 @@ func openLLMetryTool(s *Span, f *Facts) {
 	a := s.Attrs
 	genaiTool(a, f)
 	in, hasIn := a.firstText("traceloop.entity.input", "lmnr.span.input")
-	out, hasOut := a.firstText("traceloop.entity.output", "lmnr.span.output")
+	out, hasOut := a.firstText("traceloop.entity.output", "lmnr.span.output", "mcp.response.value")
 	if absent(f.Arguments) && hasIn {
 		f.Arguments = entityArguments(in)
 	}
@@ -339,7 +358,19 @@ func openLLMetryRun(a Attrs, f *Facts) {
 	} else {
 		f.UserText = askedText(in)
 	}
-	f.Reply = answerText(out)
+	f.Reply = entityAnswer(out)
+}
+
+// entityAnswer is the text of an output, which a decorated function that returns a model's answer has encoded twice.
+func entityAnswer(out string) string {
+	text := answerText(out)
+	if kindOf(out) == '"' && kindOf(text) == '{' {
+		if inner := soleMember(text, "output", "result", "answer", "text", "response", "final_output"); kindOf(inner) == '"' {
+			return plainText(inner)
+		}
+		return cmp.Or(lastAnswer(ParseMessages(text)), text)
+	}
+	return text
 }
 
 // askedArgument is the text that a decorated function was called with, if it was called with one.

@@ -171,6 +171,9 @@ func pydanticTool(a Attrs, f *Facts) {
 	if a.Has("pydantic_ai.tool.failure_stage") || slices.ContainsFunc(a.Strings("logfire.tags"), func(t string) bool { return t == "tool_retry" }) {
 		f.ToolError = cmp.Or(textOfValue(f.Result), "error")
 	}
+	if a.Str("pydantic_ai.tool.failure_stage") == "validation" {
+		f.Error = &Error{Type: ErrInvalidArguments, Message: textOfValue(f.Result)}
+	}
 }
 
 func pydanticRun(a Attrs, f *Facts) {

@@ -47,7 +47,6 @@ func readSemanticKernel(s *Span) Facts {
 		f.Streamed = f.Streamed || strings.Contains(s.Attrs.Text("gen_ai.operation.name"), "streaming")
 		genaiContent(s.Attrs, &f)
 	}
-	f.FinishRaw = f.FinishRaw[strings.LastIndexByte(f.FinishRaw, '.')+1:] // "FinishReason.TOOL_CALLS", as Python prints it
 	f.OfferedText = cmp.Or(f.OfferedText, s.Attrs.jsonText("sk.available_functions"))
 	if f.Role == RoleModel || f.Role == RoleAgent {
 		in, out := kernelEvents(s)

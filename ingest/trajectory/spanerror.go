@@ -43,7 +43,8 @@ func (n *node) exception() *Error {
 	}
 	for _, l := range n.span.Logs {
 		if l.Name == "gen_ai.client.operation.exception" && e == nil {
-			e = &Error{Type: l.Attrs.Str("exception.type", "error.type"), Message: l.Attrs.Text("exception.message")}
+			a := l.all()
+			e = &Error{Type: a.Str("exception.type", "error.type"), Message: a.Text("exception.message")}
 		}
 	}
 	return e
