@@ -8,23 +8,20 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/pawl-dev/pawl/classify"
-	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/classify/sight"
 )
 
 // Service is what was seen of one service: how its traces were judged, which runs no rule explains, and what pawl is blind to. Key in the services
 // bucket: serviceKey of the name. Counts are of verdicts, so a trace that late spans open again counts again.
 type Service struct {
-	Name        string                   `json:"name"`
+	sight.Service
 	Verdicts    map[classify.Verdict]int `json:"verdicts"`
 	Unexplained []Unexplained            `json:"unexplained"` // the latest
-	Blind       []Blind                  `json:"blind"`       // the most frequent first
 	FirstSeen   time.Time                `json:"first_seen"`
 	LastSeen    time.Time                `json:"last_seen"`
 	Applied     uint64                   `json:"applied"` // last message of FINDINGS that was folded in
@@ -37,19 +34,10 @@ type Unexplained struct {
 	Seen    time.Time `json:"seen"`
 }
 
-// Blind says how often rules could not see for want of a fact, and what would supply it.
-type Blind struct {
-	Missing trajectory.Fact `json:"missing"`
-	Remedy  string          `json:"remedy"`
-	Rules   []string        `json:"rules"`
-	Count   int             `json:"count"`
-}
-
 // The bounds of a service's value.
 const (
 	maxUnexplained = 20
-	maxBlind       = 40
-	maxRemedy      = 400
+	maxRemedy      = sight.MaxRemedy
 )
 
 // Traces is how many verdicts were counted.
@@ -70,38 +58,11 @@ func (s *Service) take(v sequenced) {
 	if v.Unexplained != "" {
 		s.Unexplained = last(append(s.Unexplained, Unexplained{v.TraceID, clip(v.Unexplained, maxRemedy), v.Seen}), maxUnexplained)
 	}
-	for _, in := range v.Inapplicable {
-		s.blind(in)
-	}
+	s.Take(v.Sight, v.Inapplicable)
 }
 
-func (s *Service) blind(in classify.Inapplicable) {
-	i := slices.IndexFunc(s.Blind, func(b Blind) bool { return b.Missing == in.Missing && b.Remedy == clip(in.Remedy, maxRemedy) })
-	if i < 0 {
-		if len(s.Blind) >= maxBlind {
-			s.Blind = s.Blind[:maxBlind-1] // sorted: the rarest gives way
-		}
-		s.Blind, i = append(s.Blind, Blind{Missing: in.Missing, Remedy: clip(in.Remedy, maxRemedy)}), len(s.Blind)
-	}
-	s.Blind[i].Count++
-	if !slices.Contains(s.Blind[i].Rules, in.Rule) {
-		s.Blind[i].Rules = append(s.Blind[i].Rules, in.Rule)
-	}
-}
-
-// clip bounds a text, in bytes, and takes out what would make it larger again once it is written: control characters.
-func clip(s string, n int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s[:min(len(s), 2*n)])
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}
+// clip bounds a text, in bytes.
+func clip(s string, n int) string { return sight.Clip(s, n) }
 
 // countServices folds verdicts into the services, one change each.
 func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
@@ -112,7 +73,7 @@ func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		err := a.q.Services.Update(ctx, serviceKey(name), func(old []byte) ([]byte, error) {
-			s := Service{Name: name}
+			s := Service{Service: sight.Service{Name: name}}
 			if old != nil {
 				if err := json.Unmarshal(old, &s); err != nil {
 					return nil, err
@@ -128,7 +89,6 @@ func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 			if s.Applied == before {
 				return nil, nil
 			}
-			slices.SortStableFunc(s.Blind, func(x, y Blind) int { return cmp.Compare(y.Count, x.Count) })
 			return json.Marshal(s, json.Deterministic(true))
 		})
 		if err != nil {

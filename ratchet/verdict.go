@@ -6,6 +6,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/sight"
 )
 
 // Verdict is a line of a message of FINDINGS: what one revision of one trace showed. A newer revision of the trace names in Replaces what the older one said.
@@ -22,6 +23,7 @@ type Verdict struct {
 	Run       *baseline.Run    `json:"run"`    // of a passing trace: what the baselines learn
 
 	Inapplicable []classify.Inapplicable `json:"inapplicable"`
+	Sight        sight.Trace             `json:"sight"`       // what the trace shows of its emitters
 	Unexplained  string                  `json:"unexplained"` // of an unclassified trace: what it says of itself
 }
 

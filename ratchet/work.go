@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet/record"
@@ -60,7 +61,7 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		v.Findings = append(v.Findings, NewFound(f))
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
 	}
-	v.Inapplicable = report.Inapplicable
+	v.Inapplicable, v.Sight = report.Inapplicable, sight.Look(tr)
 	if report.Verdict == classify.Unclassified {
 		v.Unexplained = classify.Unexplained(tr)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
@@ -29,8 +30,8 @@ func testSource() Source {
 	return Source{
 		Groups: func(context.Context) ([]ratchet.Group, error) { return []ratchet.Group{g, {Fingerprint: fp}}, nil }, // the second was retracted
 		Services: func(context.Context) ([]ratchet.Service, error) {
-			return []ratchet.Service{{Name: "shop", Verdicts: map[classify.Verdict]int{classify.Passing: 3}, Unexplained: []ratchet.Unexplained{{TraceID: strings.Repeat("ab", 16), What: hostile}},
-				Blind: []ratchet.Blind{{Missing: trajectory.FactUsage, Remedy: hostile, Rules: []string{"cost_spike@1"}, Count: 3}}}}, nil
+			return []ratchet.Service{{Service: sight.Service{Name: "shop", Blind: []sight.Blind{{Missing: trajectory.FactUsage, Remedy: hostile, Rules: []string{"cost_spike@1"}, Count: 3}}},
+				Verdicts: map[classify.Verdict]int{classify.Passing: 3}, Unexplained: []ratchet.Unexplained{{TraceID: strings.Repeat("ab", 16), What: hostile}}}}, nil
 		},
 		Batches: func(context.Context) ([]ratchet.Batch, error) { return []ratchet.Batch{b}, nil },
 		Plan:    func(_ context.Context, b ratchet.Batch) (ghpr.Plan, error) { return ghpr.Plan{Repo: b.Repo}, nil },

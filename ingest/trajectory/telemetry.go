@@ -17,8 +17,7 @@ type Telemetry struct {
 	Doubled  int // model calls that two instrumentations describe; they count once here
 	Skewed   int // spans that another machine's clock puts before what called them
 	Backward int // spans that end before they start
-	CutHere  int // spans that pawl cut: they were larger than a message of the stream may be
-	CutThere int // spans of which the SDK dropped attributes, events or links
+	Cut      int // spans that pawl cut, for they were larger than a message of the stream may be, and one more when it cut the trace
 
 	Sampled bool // a span says that it is one of several: the others were not kept
 	RunID   bool // what stands where the conversation's id belongs is the id of one run or one answer
@@ -33,7 +32,8 @@ type Emitter struct {
 	Version string `json:"version"`
 }
 
-func (e Emitter) compare(o Emitter) int {
+// Compare orders emitters by dialect, scope and version.
+func (e Emitter) Compare(o Emitter) int {
 	return cmp.Or(cmp.Compare(e.Dialect, o.Dialect), cmp.Compare(e.Scope, o.Scope), cmp.Compare(e.Version, o.Version))
 }
 
@@ -41,6 +41,9 @@ func (e Emitter) compare(o Emitter) int {
 func (b *builder) telemetry() {
 	t := &b.out.Telemetry
 	t.Unplaced = b.unplaced
+	if b.trace.Truncated {
+		t.Cut++
+	}
 	tops := 0
 	for _, n := range b.nodes {
 		if n.parent == nil && n.span.ParentID != "" && n.span.ParentID != missingParent {
@@ -51,7 +54,7 @@ func (b *builder) telemetry() {
 	if t.Orphans = tops; b.root == nil { // one of them stands below the root that is missing
 		t.Orphans = max(0, tops-1)
 	}
-	slices.SortFunc(t.Emitters, Emitter.compare)
+	slices.SortFunc(t.Emitters, Emitter.Compare)
 	slices.Sort(t.DoubledBy)
 }
 
@@ -81,10 +84,7 @@ func (b *builder) recording(n *node) {
 		t.Backward++
 	}
 	if n.cutByPawl() {
-		t.CutHere++
-	}
-	if s.Dropped > 0 {
-		t.CutThere++
+		t.Cut++
 	}
 	t.Sampled = t.Sampled || sampled(s)
 	t.RunID = t.RunID || n.facts.Run != "" && b.out.SessionID == ""
