@@ -19,10 +19,28 @@ var volatileField = regexp.MustCompile(`(?i)^_*(x[-_])?((request|trace|span|corr
 
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`)
 
+func withoutClocks(s string) string {
+	if !hasClock(s) {
+		return s
+	}
+	return clock.ReplaceAllString(s, "#")
+}
+
+// hasClock says whether there may be a time of day after a date: it spares most texts the pattern.
+func hasClock[T ~string | ~[]byte](s T) bool {
+	digit := func(i int) bool { return s[i]-'0' < 10 }
+	for i := len("2006-01-02T15"); i+2 < len(s); i++ {
+		if s[i] == ':' && digit(i+1) && digit(i+2) && digit(i-1) && digit(i-2) && (s[i-3] == 'T' || s[i-3] == ' ') {
+			return true
+		}
+	}
+	return false
+}
+
 // Steady returns the canonical JSON with the volatile fields blanked. Of results, inValues, times inside of texts are blanked too; of arguments,
 // empty members are left out.
 func Steady(v jsontext.Value, inValues bool) string {
-	if !hasVolatileKey(v) && !(inValues && clock.Match(v)) && (inValues || !hasEmpty(v)) {
+	if !hasVolatileKey(v) && !(inValues && hasClock(v)) && (inValues || !hasEmpty(v)) {
 		return string(v)
 	}
 	var doc any
@@ -84,7 +102,7 @@ func blank(doc any, inValues bool) any {
 		}
 	case string:
 		if inValues {
-			return clock.ReplaceAllString(d, "#")
+			return withoutClocks(d)
 		}
 	}
 	return doc
@@ -138,7 +156,7 @@ func Answer(c *trajectory.ToolCall) (string, bool) {
 	case c.Result.JSON != nil:
 		return Steady(c.Result.JSON, true), true
 	default:
-		return clock.ReplaceAllString(strings.TrimSpace(c.Result.Raw), "#"), true
+		return withoutClocks(strings.TrimSpace(c.Result.Raw)), true
 	}
 }
 

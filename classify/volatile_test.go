@@ -35,3 +35,18 @@ func TestSteady(t *testing.T) {
 		t.Errorf("steady in values = %s", got)
 	}
 }
+
+// FuzzClock: the cheap test lets through everything that the pattern takes.
+func FuzzClock(f *testing.F) {
+	for _, s := range []string{"2026-01-02T03:04:05Z", "at 2026-01-02 03:04", "2026-01-02T03:04:05.678+02:00!", "12:30", "", "2026-01-02T3:04", "x2026-01-02T03:04x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if clock.MatchString(s) && (!hasClock(s) || !hasClock([]byte(s))) {
+			t.Errorf("%q holds a time and never gets to the pattern", s)
+		}
+		if got, want := withoutClocks(s), clock.ReplaceAllString(s, "#"); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package classify
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/klauspost/compress/s2"
+
+	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// MaxSketch bounds a sketch, in bytes.
+const MaxSketch = 8 << 10
+
+// Sketch writes a trajectory such that what is equal stays equal and nothing that anybody said is left: of words, arguments and results it holds
+// digests, beside names, ids, outcomes, usage and times. Rules over sessions find in what ReadSketch makes of it what they find in the trajectory,
+// as long as they ask of content only whether it is the same (Steady, Answer) or empty. The tools offered, system prompts, feedback and remedies
+// are not in it. It is S2-compressed JSON.
+//
+// One that would be greater than MaxSketch loses steps from its middle, cut of them. There the user seems to speak: nothing goes on across what is
+// not known.
+func Sketch(t *trajectory.Trajectory) (doc []byte, cut int, err error) {
+	d := digested(t)
+	for keep := len(d.Steps); ; {
+		text, err := json.Marshal((*fields)(shortened(d, keep)), json.OmitZeroStructFields(true), jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return nil, 0, fmt.Errorf("sketch of trace %s: %w", t.TraceID, err)
+		}
+		doc = s2.EncodeBetter(nil, text)
+		if len(doc) <= MaxSketch || keep == 0 {
+			return doc, len(d.Steps) - keep, nil
+		}
+		keep = keep * MaxSketch / len(doc) * 9 / 10
+	}
+}
+
+// ReadSketch reads what Sketch wrote.
+func ReadSketch(doc []byte) (*trajectory.Trajectory, error) {
+	text, err := s2.Decode(nil, doc)
+	if err != nil {
+		return nil, fmt.Errorf("read sketch: %w", err)
+	}
+	var t fields
+	if err := json.Unmarshal(text, &t); err != nil {
+		return nil, fmt.Errorf("read sketch: %w", err)
+	}
+	return (*trajectory.Trajectory)(&t), nil
+}
+
+// fields is a trajectory that is written as it is, not in the form that people read.
+type fields trajectory.Trajectory
+
+// digested copies what a sketch holds. Whatever is not named here does not get into one.
+func digested(t *trajectory.Trajectory) *trajectory.Trajectory {
+	out := &trajectory.Trajectory{
+		TraceID: t.TraceID, SessionID: name(t.SessionID), Service: name(t.Service), Version: name(t.Version), Route: name(t.Route),
+		Start: t.Start, End: t.End, Spans: t.Spans, Complete: t.Complete, RootError: errorOf(t.RootError),
+	}
+	for _, u := range t.UserMessages {
+		out.UserMessages = append(out.UserMessages, digest(u))
+	}
+	if t.Reply != nil {
+		out.Reply = new(digest(*t.Reply))
+	}
+	for i := range t.ModelCalls {
+		out.ModelCalls = append(out.ModelCalls, modelCall(&t.ModelCalls[i]))
+	}
+	for i := range t.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, toolCall(&t.ToolCalls[i]))
+	}
+	for _, a := range t.AgentTotals {
+		out.AgentTotals = append(out.AgentTotals, trajectory.AgentTotal{SpanID: a.SpanID, Agent: name(a.Agent), Model: name(a.Model), Usage: a.Usage})
+	}
+	for _, h := range t.Handoffs {
+		out.Handoffs = append(out.Handoffs, trajectory.Handoff{SpanID: h.SpanID, From: name(h.From), To: name(h.To), Start: h.Start})
+	}
+	for _, s := range t.Steps {
+		out.Steps = append(out.Steps, trajectory.Step{Kind: s.Kind, SpanID: s.SpanID, Agent: name(s.Agent), Index: s.Index, Text: digest(s.Text), Start: s.Start, End: s.End})
+	}
+	for _, g := range t.Gaps {
+		out.Gaps = append(out.Gaps, trajectory.Gap{Fact: g.Fact})
+	}
+	return out
+}
+
+func modelCall(m *trajectory.ModelCall) trajectory.ModelCall {
+	out := trajectory.ModelCall{
+		SpanID: m.SpanID, Agent: name(m.Agent), Provider: name(m.Provider), ModelRequested: name(m.ModelRequested), ModelResponded: name(m.ModelResponded),
+		ResponseID: name(m.ResponseID), Usage: m.Usage, FinishReason: m.FinishReason, Text: digest(m.Text), ToolCalls: m.ToolCalls,
+		Error: errorOf(m.Error), Start: m.Start, End: m.End, Streamed: m.Streamed, InTotal: m.InTotal,
+	}
+	for _, n := range m.New {
+		msg := trajectory.Message{Role: n.Role}
+		for _, p := range n.Parts {
+			p.Text, p.ID, p.Name, p.Value = digest(p.Text), name(p.ID), name(p.Name), plain(p.Value)
+			msg.Parts = append(msg.Parts, p)
+		}
+		out.New = append(out.New, msg)
+	}
+	return out
+}
+
+func toolCall(c *trajectory.ToolCall) trajectory.ToolCall {
+	return trajectory.ToolCall{
+		SpanID: c.SpanID, RequestSpanID: c.RequestSpanID, ResultSpanID: c.ResultSpanID, ID: name(c.ID), Name: toolName(c.Name), Agent: name(c.Agent),
+		Model: c.Model, Requested: c.Requested, Executed: c.Executed, Recalled: c.Recalled, HasResult: c.HasResult, Outcome: c.Outcome,
+		Arguments: arguments(c.Arguments), Result: result(c), Error: errorOf(c.Error), Start: c.Start, End: c.End,
+	}
+}
+
+// arguments keeps both how rules compare them, and what they are to the letter, under a key that rules leave out of account.
+func arguments(v trajectory.Value) trajectory.Value {
+	if v.JSON == nil || v.Truncated {
+		return plain(v)
+	}
+	out := trajectory.Value{Parsed: v.Parsed}
+	same := Steady(v.JSON, false)
+	if same == "{}" { // also what absent arguments are
+		out.JSON = jsontext.Value(same)
+		return out
+	}
+	out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + `","same":"` + digest(same) + `"}`)
+	return out
+}
+
+// result is the answer as rules compare it.
+func result(c *trajectory.ToolCall) trajectory.Value {
+	out := plain(c.Result)
+	if text, known := Answer(c); known {
+		out.Raw, out.JSON = digest(text), nil
+	}
+	return out
+}
+
+// plain is a value of which only the text's digest is left.
+func plain(v trajectory.Value) trajectory.Value {
+	text := v.Raw
+	if v.JSON != nil {
+		text = string(v.JSON)
+	}
+	return trajectory.Value{Raw: digest(text), Parsed: v.Parsed, Truncated: v.Truncated}
+}
+
+func errorOf(e *trajectory.Error) *trajectory.Error {
+	if e == nil {
+		return nil
+	}
+	return &trajectory.Error{Type: name(e.Type), Message: digest(e.Message), Code: e.Code}
+}
+
+// digest stands for a text: sixteen letters, so that no scrubbing of ids and times touches it. "" is "".
+func digest(s string) string {
+	if s == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(s))
+	return letters(sum[:8])
+}
+
+// maxSketched is the longest name that a sketch holds as it is, in bytes.
+const maxSketched = 200
+
+// name keeps what names something, unless it is too long to be a name.
+func name(s string) string {
+	if len(s) > maxSketched {
+		return digest(s)
+	}
+	return strings.ToValidUTF8(s, "?")
+}
+
+// toolName keeps a tool's name such that it has the same part in a fingerprint.
+func toolName(s string) string {
+	if len(s) > maxSketched {
+		return SafeName(catalog.Normalise(s))
+	}
+	return name(s)
+}
