@@ -31,7 +31,8 @@ func (p LoopParams) Validate() error {
 // Loop finds an agent that does the same thing again and gets the same answer.
 //
 // Calls of one model turn happen together, not one after the other: equal ones count once, and their order does not matter. A message of the
-// user ends a run of repetitions, since it may well ask for the same again.
+// user ends a run of repetitions, since it may well ask for the same again. Where the data does not tell what the model asked for, the
+// executions alone are looked at.
 var Loop = add(classify.Rule{
 	Name: "loop", Version: 1, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
 	Session: true,
@@ -43,7 +44,6 @@ var Loop = add(classify.Rule{
 		Fix:     "Tell the agent in the tool's result what to do instead (\"no orders found; ask for the order number\"), or stop it after two equal answers.",
 		Example: "search_orders {\"query\":\"kettle\"} -> none, five times over",
 	},
-	Needs:  []trajectory.Fact{trajectory.FactToolCalls},
 	Params: LoopParams{Warn: 3, Match: 5, Poll: 10, MaxPeriod: 4},
 	Check:  checkLoop,
 })
@@ -73,7 +73,17 @@ func checkLoop(in *classify.Input) classify.Result {
 	if len(out) == 0 && blind > 0 && blind == len(t.ToolCalls) {
 		return classify.Blind(trajectory.FactArguments, "")
 	}
+	if len(out) == 0 && noCalls(t) {
+		return classify.Blind(trajectory.FactToolCalls, "")
+	}
 	return classify.Match(merged(out)...)
+}
+
+// noCalls says that the data shows no calls although there may have been some. Of emitters that do not tell what the model asked for, what
+// was run is enough to judge repetitions and arguments.
+func noCalls(t *trajectory.Trajectory) bool {
+	_, lacks := t.Lacks(trajectory.FactToolCalls)
+	return lacks && !slices.ContainsFunc(t.ToolCalls, func(c trajectory.ToolCall) bool { return c.Executed })
 }
 
 // sequences splits the calls into one list of beats per agent and user turn, in order of time. It also counts calls without arguments.

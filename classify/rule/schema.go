@@ -19,7 +19,6 @@ var SchemaViolation = add(classify.Rule{
 		Fix:     "Describe the argument better in the tool's schema (unit, format, an example), make wrong values impossible (enum), or answer the refusal with what would be right.",
 		Example: "search_orders {\"limit\":\"fifty\"} where limit is an integer",
 	},
-	Needs: []trajectory.Fact{trajectory.FactToolCalls},
 	Check: checkSchema,
 })
 
@@ -38,6 +37,9 @@ type schemaKey struct{ agent, tool, pointer, keyword string }
 
 func checkSchema(in *classify.Input) classify.Result {
 	t := in.Trajectory
+	if noCalls(t) {
+		return classify.Blind(trajectory.FactToolCalls, "")
+	}
 	found := map[schemaKey][]wrong{}
 	var order []schemaKey
 	judged, blind := 0, classify.NoMatch()
