@@ -17,6 +17,34 @@ func (b *builder) settleLoops(models []*node) {
 		loop.told = append(loop.told, n)
 		n.facts.Role = RoleInner
 	}
+	for _, n := range models {
+		if loops[n.facts.Loop] == n {
+			b.placeError(n, models)
+		}
+	}
+}
+
+// placeError gives the error with which a loop ended to the call that was at work then, the last that the loop's state was told for: the
+// loop's own span stands for its first call. An error that one of the tools threw is no call's.
+func (b *builder) placeError(loop *node, models []*node) {
+	if loop.err == nil {
+		return
+	}
+	for _, n := range b.nodes {
+		if n.facts.Role == RoleTool && n.agent == loop.agent && n.err != nil && n.err.Message == loop.err.Message {
+			loop.err = nil
+			return
+		}
+	}
+	var last *node
+	for _, n := range models {
+		if n.facts.Within && n.facts.Role == RoleModel && n.facts.Loop == loop.facts.Loop && !n.start.Before(loop.start) && (last == nil || !n.start.Before(last.start)) {
+			last = n
+		}
+	}
+	if last != nil && last.err == nil {
+		last.err, loop.err = loop.err, nil
+	}
 }
 
 // agentEnded says whether the agent's run had ended when a span began.
