@@ -41,8 +41,9 @@ var layers = []layer{
 	{"classify/baseline", []string{"ingest/trajectory"}},
 	{"classify/rule", []string{"classify", "classify/catalog", "classify/baseline", "ingest/trajectory"}},
 	{"classify/sight", []string{"classify", "ingest/trajectory"}},
+	{"classify/lineage", []string{"classify", "ingest/trajectory"}},
 	{"classify/judge", []string{"classify", "ingest/trajectory"}},
-	{"classify/triage", []string{"classify", "classify/sight", "ratchet", "ratchet/regcase", "ingest/trajectory", "ghpr"}},
+	{"classify/triage", []string{"classify", "classify/sight", "classify/lineage", "ratchet", "ratchet/regcase", "ingest/trajectory", "ghpr"}},
 	{"classify/internal/texttraj", []string{"ingest/trajectory"}},
 	{"classify", []string{"ingest/trajectory", "classify/catalog", "classify/baseline"}},
 
@@ -52,7 +53,7 @@ var layers = []layer{
 	{"ratchet/match", []string{"ratchet/regcase", "ingest/trajectory"}},
 	{"ratchet/verify", []string{"ratchet/regcase", "ratchet/match"}},
 	{"ratchet/gate", []string{"ratchet/regcase", "ratchet/match", "classify", "ingest/trajectory"}},
-	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/sight", "ingest/trajectory", "ingest/queue", "ghpr"}},
+	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ghpr"}},
 
 	{"ghpr/github", nil},
 	{"ghpr", []string{"ghpr/github"}},

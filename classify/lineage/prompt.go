@@ -1,4 +1,4 @@
-package classify
+package lineage
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/pawl-dev/pawl/classify"
 )
 
 // PromptDigest is a digest, of 12 hex digits, over the words of instructions with what differs from run to run left out: dates, times, ids, addresses,
@@ -103,25 +105,25 @@ func joins(r, before, after rune) bool {
 
 // drawn says that a word by itself names a run, a moment or a person: an id, a time, a date, an address, a long number.
 func drawn(w string) bool {
-	digits := strings.Count(w, "@") // an address needs no digit
+	digits := 0
 	for i := range len(w) {
 		if w[i] >= '0' && w[i] <= '9' {
 			digits++
 		}
 	}
 	switch {
-	case digits == 0:
-		return false
 	case strings.Contains(w, "@"):
 		return true
-	case digits >= 5 && strings.IndexFunc(w, isDigit) >= 0:
+	case digits == 0:
+		return false
+	case digits >= 5:
 		return true // ORD-00017, 1764498000, 2026-11-30T10:14Z, 192.168.17.4
 	case shapedTime(w), shapedDate(w), isYear(w):
 		return true
 	case digits == 4 && strings.ContainsAny(w, "-_") && w[len(w)-1] >= '0' && w[len(w)-1] <= '9':
 		return true // cust-8271
 	}
-	return len(w) >= 8 && ScrubIDs(w) != w // shorter ones are left alone
+	return len(w) >= 8 && classify.ScrubIDs(w) != w // shorter ones are left alone
 }
 
 // shapedTime: 10:14, 10:14:05, 9:30am.
@@ -353,3 +355,5 @@ func addressed(ws []promptWord, i int) {
 		ws[k].out = true
 	}
 }
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
