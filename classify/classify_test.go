@@ -40,7 +40,7 @@ func never(*Input) Result { return NoMatch() }
 
 func wholeTrace(reply string) *trajectory.Trajectory {
 	return &trajectory.Trajectory{TraceID: "t", Service: "shop", Reply: &reply, Complete: trajectory.Completeness{HasRoot: true},
-		ModelCalls: []trajectory.ModelCall{{SpanID: "m1"}}}
+		ModelCalls: []trajectory.ModelCall{{SpanID: "m1", FinishReason: trajectory.FinishStop}}}
 }
 
 func mustNew(t *testing.T, rules []Rule, o Options) *Engine {
@@ -142,12 +142,16 @@ func TestVerdict(t *testing.T) {
 		}, want: Passing},
 		"empty reply":          {change: func(t *trajectory.Trajectory) { t.Reply = new(" ") }, want: Unclassified},
 		"replies not recorded": {change: func(t *trajectory.Trajectory) { t.Reply = nil; t.Gaps = []trajectory.Gap{{Fact: trajectory.FactReply}} }, want: Passing},
-		"no root":              {change: func(t *trajectory.Trajectory) { t.Reply = nil; t.Complete.HasRoot = false }, want: Incomplete},
-		"truncated":            {change: func(t *trajectory.Trajectory) { t.Complete.Truncated = true }, want: Incomplete},
-		"no root, failing":     {change: func(t *trajectory.Trajectory) { t.Complete.HasRoot = false }, sev: Warning, want: Failing},
-		"bad feedback":         {change: func(t *trajectory.Trajectory) { t.Feedback = []trajectory.Feedback{{Label: "thumbs_down"}} }, want: Unclassified},
-		"good feedback":        {change: func(t *trajectory.Trajectory) { t.Feedback = []trajectory.Feedback{{Label: "good"}} }, want: Passing},
-		"zero hallucination":   {change: func(t *trajectory.Trajectory) { t.Feedback = []trajectory.Feedback{{Name: "toxicity", Score: &score}} }, want: Passing},
+		"a blank end": {change: func(t *trajectory.Trajectory) {
+			t.Reply, t.ModelCalls = nil, append(t.ModelCalls, trajectory.ModelCall{})
+			t.Gaps = []trajectory.Gap{{Fact: trajectory.FactReply}}
+		}, want: Incomplete},
+		"no root":            {change: func(t *trajectory.Trajectory) { t.Reply = nil; t.Complete.HasRoot = false }, want: Incomplete},
+		"truncated":          {change: func(t *trajectory.Trajectory) { t.Complete.Truncated = true }, want: Incomplete},
+		"no root, failing":   {change: func(t *trajectory.Trajectory) { t.Complete.HasRoot = false }, sev: Warning, want: Failing},
+		"bad feedback":       {change: func(t *trajectory.Trajectory) { t.Feedback = []trajectory.Feedback{{Label: "thumbs_down"}} }, want: Unclassified},
+		"good feedback":      {change: func(t *trajectory.Trajectory) { t.Feedback = []trajectory.Feedback{{Label: "good"}} }, want: Passing},
+		"zero hallucination": {change: func(t *trajectory.Trajectory) { t.Feedback = []trajectory.Feedback{{Name: "toxicity", Score: &score}} }, want: Passing},
 		"zero user satisfiedit": {change: func(t *trajectory.Trajectory) {
 			t.Feedback = []trajectory.Feedback{{Name: "satisfaction", Score: &score}}
 		}, want: Unclassified},

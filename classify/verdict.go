@@ -9,14 +9,15 @@ import (
 )
 
 // verdict judges the trace: failing with a finding that matters; else unclassified when something went wrong that no rule explains; else
-// incomplete when the trace has no root, was cut, or no rule at all could judge it; else passing. What nobody could see has not passed.
+// incomplete when the trace has no root, was cut, does not tell how it ended, or no rule at all could judge it; else passing. What nobody
+// could see has not passed.
 func (e *Engine) verdict(t *trajectory.Trajectory, r Report) Verdict {
 	switch {
 	case slices.ContainsFunc(r.Findings, matters):
 		return Failing
 	case t.RootError != nil, slices.ContainsFunc(t.Feedback, bad), silent(t):
 		return Unclassified
-	case !whole(t), len(r.Inapplicable) == len(e.rules):
+	case !whole(t), t.EndsBlank(), len(r.Inapplicable) == len(e.rules):
 		return Incomplete
 	default:
 		return Passing

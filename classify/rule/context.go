@@ -89,8 +89,11 @@ func checkContext(in *classify.Input) classify.Result {
 	if _, none := t.Lacks(trajectory.FactModelCalls); len(hits) == 0 && none {
 		return classify.Blind(trajectory.FactModelCalls, "")
 	}
-	if len(hits) == 0 && judged == 0 {
+	switch {
+	case len(hits) == 0 && judged == 0:
 		return lacks
+	case len(hits) == 0 && t.EndsBlank(): // it may be the call that was refused
+		return classify.Blind(trajectory.FactReply, "")
 	}
 	return classify.Match(contextFindings(in, hits)...)
 }

@@ -133,6 +133,17 @@ func evaluation(e Event, span string) (Feedback, bool) {
 	return f, true
 }
 
+// EndsBlank says that the last call of the model tells neither an answer nor an error, nor what it used or why it stopped, and nothing else
+// tells a reply: whether the run ended well is not in the data. ADK leaves such spans of calls that failed, and of those that a callback
+// answered.
+func (t *Trajectory) EndsBlank() bool {
+	if len(t.ModelCalls) == 0 || t.Reply != nil || t.RootError != nil {
+		return false
+	}
+	m := &t.ModelCalls[len(t.ModelCalls)-1]
+	return m.Error == nil && m.Text == "" && len(m.ToolCalls) == 0 && m.FinishReason == "" && !m.Usage.counted()
+}
+
 // ending fills the reply and the root's error.
 func (b *builder) ending() {
 	b.out.Reply = b.reply()
