@@ -186,8 +186,8 @@ func remedy(t *trajectory.Trajectory, f trajectory.Fact, said string) string {
 	if said != "" {
 		return said
 	}
-	if g, ok := t.Lacks(f); ok && g.Remedy != "" {
-		return g.Remedy
+	if r := t.Remedy(f); r != "" {
+		return r
 	}
 	switch f {
 	case trajectory.FactToolSchemas, trajectory.FactToolsOffered:

@@ -23,12 +23,13 @@ func (l Level) rank() int { return slices.Index([]Level{Problem, Advice, OK}, l)
 
 // Check is one thing that was looked at, in one line, and what to do about it.
 type Check struct {
-	Level   Level  `json:"level"`
-	Service string `json:"service"` // "" when it is about pawl itself or a service without a name
-	About   string `json:"about"`   // the fact, the oddity or the setting
-	What    string `json:"what"`
-	Remedy  string `json:"remedy"` // "" when there is nothing to do
-	Cost    int    `json:"cost"`   // roughly the judgements, one a rule and trace, that it takes away
+	Level   Level    `json:"level"`
+	Service string   `json:"service"`       // "" when it is about pawl itself or a service without a name
+	About   string   `json:"about"`         // the fact, the oddity or the setting
+	Also    []string `json:"also,omitzero"` // what the same remedy would mend
+	What    string   `json:"what"`
+	Remedy  string   `json:"remedy"` // "" when there is nothing to do
+	Cost    int      `json:"cost"`   // roughly the judgements, one a rule and trace, that it takes away
 }
 
 // Sort orders checks by level, then by what they cost, the dearest first.
@@ -67,7 +68,7 @@ func (s *Service) level(traces int) Level {
 func Examine(s *Service) []Check {
 	var out []Check
 	add := func(level Level, about, remedy string, cost int, format string, args ...any) {
-		out = append(out, Check{level, s.Name, about, fmt.Sprintf(format, args...), remedy, cost})
+		out = append(out, Check{Level: level, Service: s.Name, About: about, What: fmt.Sprintf(format, args...), Remedy: remedy, Cost: cost})
 	}
 	s.name(add)
 	s.facts(add)
@@ -75,6 +76,31 @@ func Examine(s *Service) []Check {
 	s.conversations(add)
 	if len(out) == 0 {
 		add(OK, "facts", "", 0, "every fact that a rule needs is in all of %s", traces(s.Examined))
+	}
+	Sort(out)
+	return merged(out)
+}
+
+// merged makes one of the checks that one setting mends: the dearest, which names the others.
+func merged(cs []Check) (out []Check) {
+	for _, c := range cs {
+		i := slices.IndexFunc(out, func(o Check) bool { return o.Remedy == c.Remedy && c.Remedy != "" && o.About != c.About })
+		if i < 0 {
+			out = append(out, c)
+			continue
+		}
+		o := &out[i]
+		o.Also = append(o.Also, c.About)
+		o.Cost += c.Cost
+	}
+	for i := range out {
+		var names []string
+		for _, f := range out[i].Also {
+			names = append(names, Words(trajectory.Fact(f)))
+		}
+		if len(names) > 0 {
+			out[i].What += "; it would tell also: " + strings.Join(names, ", ")
+		}
 	}
 	Sort(out)
 	return out
@@ -103,41 +129,76 @@ func (s *Service) facts(add adder) {
 			s.lacking(add, f)
 		}
 	}
-	for _, b := range s.Blind { // what no span supplies
-		switch {
-		case slices.ContainsFunc(s.Facts, func(f Fact) bool { return f.Fact == b.Missing && f.Seen < f.Of }):
-		case b.Missing == trajectory.FactBaseline:
-			add(Advice, string(b.Missing), b.Remedy, 0, "%s had no baseline in %s", strings.Join(b.Rules, ", "), of(b.Count, s.Examined, "trace"))
-		default:
-			add(s.level(b.Count/len(b.Rules)), string(b.Missing), b.Remedy, b.Count, "%s could not judge %s for want of %s", strings.Join(b.Rules, ", "),
-				of(b.Count/len(b.Rules), s.Examined, "trace"), Words(b.Missing))
+	for _, b := range s.Blind { // for want of what no span supplies
+		if slices.ContainsFunc(s.Facts, func(f Fact) bool { return f.Fact == b.Missing && f.Seen < f.Of }) || b.Missing == trajectory.FactBaseline {
+			continue
 		}
+		n := b.Count / len(b.Rules)
+		if told := slices.ContainsFunc(s.Facts, func(f Fact) bool { return f.Fact == b.Missing }); told && s.level(n) == Advice {
+			continue // of runs whose every call failed there was nothing to tell
+		}
+		add(s.level(n), string(b.Missing), b.Remedy, b.Count, "%s cannot judge %s for want of %s", ruleNames(b.Rules), of(n, s.Examined, "trace"), Words(b.Missing))
+	}
+	s.baselines(add)
+}
+
+// baselines says that there are too few runs to compare with yet: more traces mend it, and nobody has to do anything.
+func (s *Service) baselines(add adder) {
+	var rules []string
+	n, remedy := 0, ""
+	for _, b := range s.Blind {
+		if b.Missing == trajectory.FactBaseline {
+			n, rules, remedy = n+b.Count/len(b.Rules), append(rules, b.Rules...), cmp.Or(remedy, b.Remedy)
+		}
+	}
+	if n > 0 {
+		slices.Sort(rules)
+		add(Advice, string(trajectory.FactBaseline), remedy, 0, "%s had too few runs to compare with in %s", ruleNames(slices.Compact(rules)), of(n, s.Examined, "trace"))
 	}
 }
 
 func (s *Service) lacking(add adder, f Fact) {
-	what := fmt.Sprintf("%s: in %s", Words(f.Fact), of(f.Seen, f.Of, f.Fact.Unit()))
+	what := fmt.Sprintf("%s: told by %s", Words(f.Fact), of(f.Seen, f.Of, f.Fact.Unit()))
 	if f.Seen == 0 {
-		what = fmt.Sprintf("%s: in none of %s", Words(f.Fact), plural(f.Of, f.Fact.Unit()))
+		what = fmt.Sprintf("%s: told by none of %s", Words(f.Fact), plural(f.Of, f.Fact.Unit()))
 	}
 	if f.Fact == trajectory.FactWhole {
 		what += s.cuts()
 	}
-	told := false
-	for _, b := range s.Blind {
-		if b.Missing == f.Fact {
-			add(s.level(b.Count/len(b.Rules)), string(f.Fact), b.Remedy, b.Count, "%s; %s cannot judge %s", what, strings.Join(b.Rules, ", "), of(b.Count/len(b.Rules), s.Examined, "trace"))
-			told = told || b.Remedy == f.Remedy
-		}
-	}
-	if told {
-		return
-	}
-	level, effect := Advice, effects[f.Fact]
+	level := Advice
 	if f.Lacking > 0 && slices.Contains(needed, f.Fact) {
 		level = s.level(f.Lacking)
 	}
-	add(level, string(f.Fact), f.Remedy, f.Lacking, "%s%s", what, effect)
+	told := false
+	for _, b := range s.Blind {
+		if b.Missing != f.Fact {
+			continue
+		}
+		n := b.Count / len(b.Rules)
+		if worse := s.level(n); told || worse == Problem {
+			level = worse
+		}
+		told = true
+		add(level, string(f.Fact), b.Remedy, b.Count, "%s; without it %s cannot judge %s", what, ruleNames(b.Rules), of(n, s.Examined, "trace"))
+	}
+	if told || level == Advice && (f.Of-f.Seen)*often < f.Of {
+		return // one call in many that broke off or was never answered is no want of the telemetry
+	}
+	add(level, string(f.Fact), f.Remedy, f.Lacking, "%s%s", what, effects[f.Fact])
+}
+
+// RuleName is a rule's id without its version.
+func RuleName(id string) string {
+	name, _, _ := strings.Cut(id, "@")
+	return name
+}
+
+func ruleNames(ids []string) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = RuleName(id)
+	}
+	return strings.Join(names, ", ")
 }
 
 // needed are the facts without which pawl cannot do its work, whichever rules there are.
@@ -233,9 +294,9 @@ func Words(f trajectory.Fact) string {
 
 var words = map[trajectory.Fact]string{
 	trajectory.FactRoot:          "root span",
-	trajectory.FactWhole:         "nothing cut or dropped",
-	trajectory.FactModelCalls:    "calls of the model",
-	trajectory.FactToolCalls:     "tool calls asked for",
+	trajectory.FactWhole:         "nothing cut",
+	trajectory.FactModelCalls:    "model calls",
+	trajectory.FactToolCalls:     "requested calls",
 	trajectory.FactToolExecution: "tool executions",
 	trajectory.FactToolsOffered:  "tools offered",
 	trajectory.FactToolSchemas:   "tools' schemas",
@@ -244,12 +305,12 @@ var words = map[trajectory.Fact]string{
 	trajectory.FactUsage:         "token usage",
 	trajectory.FactCost:          "cost",
 	trajectory.FactFinishReason:  "finish reason",
-	trajectory.FactModelName:     "model's name",
+	trajectory.FactModelName:     "model name",
 	trajectory.FactSession:       "session id",
 	trajectory.FactUserMessages:  "user's words",
 	trajectory.FactReply:         "agent's answer",
 	trajectory.FactClock:         "real clock",
-	trajectory.FactDialect:       "dialect that pawl reads",
+	trajectory.FactDialect:       "readable dialect",
 	trajectory.FactBaseline:      "a baseline",
 }
 

@@ -117,35 +117,16 @@ func mark(f classify.Finding, r classify.Report) string {
 
 // blindSpots says, per service, which rules could not see and what opens their eyes.
 func blindSpots(all []judged) string {
-	type spot struct{ service, missing, remedy string }
-	rules := map[spot][]string{}
-	count := map[spot]int{}
-	for _, j := range all {
-		for _, in := range j.report.Inapplicable {
-			k := spot{j.trajectory.Service, string(in.Missing), in.Remedy}
-			if !slices.Contains(rules[k], in.Rule) {
-				rules[k] = append(rules[k], in.Rule)
-			}
-			count[k]++
+	var b strings.Builder
+	for _, s := range surveyed(all) {
+		for _, x := range s.Blind {
+			fmt.Fprintf(&b, "  %s: no %s in %s of %s\n      %s\n", cmp.Or(shown(s.Name), "(no service.name)"), x.Missing, plural(x.Count, "judgement"), strings.Join(x.Rules, ", "), shown(x.Remedy))
 		}
 	}
-	if len(rules) == 0 {
+	if b.Len() == 0 {
 		return ""
 	}
-	keys := make([]spot, 0, len(rules))
-	for k := range rules {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(x, y spot) int {
-		return cmp.Or(cmp.Compare(x.service, y.service), cmp.Compare(x.missing, y.missing), cmp.Compare(x.remedy, y.remedy))
-	})
-	var b strings.Builder
-	b.WriteString("\nBlind spots:\n")
-	for _, k := range keys {
-		slices.Sort(rules[k])
-		fmt.Fprintf(&b, "  %s: no %s in %s of %s\n      %s\n", cmp.Or(shown(k.service), "(no service.name)"), k.missing, plural(count[k], "judgement"), strings.Join(rules[k], ", "), shown(k.remedy))
-	}
-	return b.String()
+	return "\nBlind spots (pawl doctor tells more):\n" + b.String()
 }
 
 func summary(all []judged) string {

@@ -178,16 +178,27 @@ func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revis
 	return note, err
 }
 
-func (s *server) openAbsorb(ctx context.Context) (err error) {
-	g := s.cfg.GHPR
+// ghprOptions are what the configuration says of pull requests; it reads the App's key.
+func ghprOptions(cfg config.Config) (ghpr.Options, error) {
+	g := cfg.GHPR
 	o := ghpr.Options{Mode: ghpr.Mode(g.Mode), BaseURL: g.BaseURL, Token: g.Token.Reveal(), Pace: time.Duration(g.Limits.Pause),
 		Limits: ghpr.Limits{Open: g.Limits.Open, PerHour: g.Limits.PerHour, PerDay: g.Limits.PerDay}}
-	if g.App != nil {
-		key, err := os.ReadFile(g.App.KeyFile)
-		if err != nil {
-			return usageError(fmt.Errorf("ghpr.app.key_file: %w", err), "")
-		}
-		o.App = ghpr.App{ID: g.App.ID, InstallationID: g.App.Installation, PrivateKey: key}
+	if g.App == nil {
+		return o, nil
+	}
+	key, err := os.ReadFile(g.App.KeyFile)
+	if err != nil {
+		return o, fmt.Errorf("ghpr.app.key_file: %w", err)
+	}
+	o.App = ghpr.App{ID: g.App.ID, InstallationID: g.App.Installation, PrivateKey: key}
+	return o, nil
+}
+
+func (s *server) openAbsorb(ctx context.Context) (err error) {
+	g := s.cfg.GHPR
+	o, err := ghprOptions(s.cfg)
+	if err != nil {
+		return usageError(err, "")
 	}
 	if s.pr, err = ghpr.New(s.lg, o); err != nil {
 		return usageError(err, "ghpr in pawl.yaml")

@@ -15,3 +15,9 @@ func freeBytes(dir string) (uint64, error) {
 	}
 	return uint64(max(st.Bavail, 0)) * uint64(st.Bsize), nil
 }
+
+// alive says whether a process of that number runs.
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || err == syscall.EPERM
+}

@@ -28,6 +28,19 @@ func AllFacts() []Fact { return slices.Clone(allFacts) }
 var allFacts = []Fact{FactRoot, FactWhole, FactModelCalls, FactToolCalls, FactToolExecution, FactToolsOffered, FactToolSchemas,
 	FactArguments, FactResults, FactUsage, FactCost, FactFinishReason, FactModelName, FactSession, FactUserMessages, FactReply, FactClock, FactDialect}
 
+// Remedy is what would supply a fact that the trace does not tell throughout, as its emitters' dialects know it; "" when none knows.
+func (t *Trajectory) Remedy(f Fact) string {
+	if g, ok := t.Lacks(f); ok && g.Remedy != "" {
+		return g.Remedy
+	}
+	for _, s := range t.Facts {
+		if s.Fact == f {
+			return s.Remedy
+		}
+	}
+	return ""
+}
+
 // shares counts what a trace tells, one of each fact.
 type shares []Share
 
