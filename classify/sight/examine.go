@@ -283,7 +283,7 @@ func (s *Service) conversations(add adder) {
 		add(Advice, string(RunID), remedy, 0, "what stands where the conversation's id belongs is the id of one run or one answer, and joins no traces: in %s", of(n, s.Examined, "trace"))
 	}
 	if s.Sessions.Same >= manyTraces && s.Sessions.Others == 0 {
-		add(Advice, "session_id", remedy, 0, "all of %s carry one session id: if it is a constant, conversations that have nothing to do with one another look like one", traces(s.Sessions.Same))
+		add(Advice, "session_id", remedy, 0, "all %s carry one session id: if it is a constant, conversations that have nothing to do with one another look like one", traces(s.Sessions.Same))
 	}
 }
 
@@ -325,7 +325,7 @@ func have(n int) string {
 
 func of(n, all int, noun string) string {
 	if n == all && n > 1 {
-		return "all of " + plural(all, noun)
+		return "all " + plural(all, noun)
 	}
 	return fmt.Sprintf("%d of %s", n, plural(all, noun))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ type doctor struct {
 	*app
 	address string
 	online  bool
+	broken  bool // the configuration has mistakes: what it says of targets is not known
 	checks  []sight.Check
 }
 
@@ -108,8 +110,10 @@ func (d *doctor) configuration(load func() (config.Config, error)) (config.Confi
 	ps, mistakes := errors.AsType[config.Problems](err)
 	switch {
 	case mistakes:
+		d.broken = true
 		for _, p := range ps {
-			d.add(sight.Problem, d.file(), "pawl config schema describes every key; pawl serve does not start with this", "%s", p.Error())
+			line, _, _ := strings.Cut(p.Error(), "\n")
+			d.add(sight.Problem, d.file(), "pawl config schema describes every key; pawl serve does not start with this", "%s", line)
 		}
 		return config.Default(), nil
 	case err != nil:
@@ -125,8 +129,10 @@ func (d *doctor) configuration(load func() (config.Config, error)) (config.Confi
 		}
 		d.add(sight.Advice, about, "take it out, so that nobody counts on it", "%s", note)
 	}
-	if len(notes) == 0 {
-		d.add(sight.OK, d.file(), "", "the configuration is good, and all of it is acted on")
+	if _, err := os.Stat(d.file()); err != nil {
+		d.add(sight.OK, d.file(), "", "there is no %s: the defaults apply", d.file())
+	} else if len(notes) == 0 {
+		d.add(sight.OK, d.file(), "", "%s is good, and all of it is acted on", d.file())
 	}
 	return cfg, nil
 }
@@ -134,6 +140,9 @@ func (d *doctor) configuration(load func() (config.Config, error)) (config.Confi
 // targets compares the services that were seen with the lines of targets.
 func (d *doctor) targets(cfg config.Config, services []sight.Service) {
 	targets := targetsOf(cfg)
+	if d.broken {
+		return
+	}
 	if len(targets) == 0 {
 		d.add(sight.Advice, "targets", "add a line to targets in pawl.yaml: {service: \"shop-*\", repo: owner/name}", "no repository is named: no failure becomes a pull request")
 		return
