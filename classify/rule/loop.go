@@ -86,10 +86,25 @@ func noCalls(t *trajectory.Trajectory) bool {
 	return lacks && !slices.ContainsFunc(t.ToolCalls, func(c trajectory.ToolCall) bool { return c.Executed })
 }
 
-// sequences splits the calls into one list of beats per agent and user turn, in order of time. It also counts calls without arguments.
+// actor is who calls tools one after the other: an agent, of a session in the traces of one turn. Traces of which it is not known that they go on
+// with each other may each begin anew.
+type actor struct {
+	agent string
+	turn  int
+}
+
+func actorOf(t *trajectory.Trajectory, c *trajectory.ToolCall) actor {
+	trace := c.TraceID
+	if c.Model >= 0 {
+		trace = t.ModelCalls[c.Model].TraceID
+	}
+	return actor{c.Agent, t.TurnOf(trace)}
+}
+
+// sequences splits the calls into one list of beats per actor and user turn, in order of time. It also counts calls without arguments.
 func sequences(t *trajectory.Trajectory) (seqs [][]beat, blind int) {
-	open := map[string]int{} // agent -> index into seqs
-	last := map[string]int{} // agent -> model call of the last beat's turn
+	open := map[actor]int{} // index into seqs
+	last := map[actor]int{} // model call of the last beat's turn
 	for i, c := range inOrder(t) {
 		if c < 0 {
 			clear(open)
@@ -100,13 +115,14 @@ func sequences(t *trajectory.Trajectory) (seqs [][]beat, blind int) {
 		if key == "" {
 			blind++
 		}
-		at, ok := open[call.Agent]
+		who := actorOf(t, call)
+		at, ok := open[who]
 		if !ok {
 			at = len(seqs)
-			seqs, open[call.Agent], last[call.Agent] = append(seqs, nil), at, -2-i
+			seqs, open[who], last[who] = append(seqs, nil), at, -2-i
 		}
-		seqs[at] = addBeat(seqs[at], beat{key, []int{c}}, call.Model >= 0 && last[call.Agent] == call.Model, t)
-		last[call.Agent] = call.Model
+		seqs[at] = addBeat(seqs[at], beat{key, []int{c}}, call.Model >= 0 && last[who] == call.Model, t)
+		last[who] = call.Model
 	}
 	return seqs, blind
 }
@@ -387,7 +403,10 @@ const maxEvidence = 12
 
 func (l *looper) evidence(calls []int, class string) []classify.Evidence {
 	out := []classify.Evidence{}
-	for i, c := range calls[:min(len(calls), maxEvidence)] {
+	for i, c := range calls {
+		if i >= maxEvidence-1 && i < len(calls)-1 {
+			continue // the last is where it stands
+		}
 		call := &l.t.ToolCalls[c]
 		what := fmt.Sprintf("call %d of %d: %s", i+1, len(calls), classify.SafeName(call.Name))
 		switch {
@@ -398,7 +417,7 @@ func (l *looper) evidence(calls []int, class string) []classify.Evidence {
 		case i > 0 && class == "same" && l.answer(c).text == l.answer(calls[i-1]).text:
 			what += ", same answer as the call before"
 		}
-		out = append(out, classify.Evidence{SpanID: call.SpanID, What: what})
+		out = append(out, classify.Evidence{TraceID: call.TraceID, SpanID: call.SpanID, What: what})
 	}
 	return out
 }

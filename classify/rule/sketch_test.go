@@ -103,9 +103,30 @@ func pieces(t *testing.T, f fixture) (out []*trajectory.Trajectory) {
 			t.Fatalf("%s: %v in\n%s", f.path, err, part)
 		}
 		move(tr, i)
+		if i > 0 {
+			remind(tr, out[i-1])
+		}
 		out = append(out, tr)
 	}
 	return out
+}
+
+// remind lets the first input of a trace tell of the calls that the one before ended with, so that it goes on with its turn.
+func remind(tr, before *trajectory.Trajectory) {
+	if len(tr.ModelCalls) == 0 || len(before.ModelCalls) == 0 {
+		return
+	}
+	var told []trajectory.Message
+	for _, i := range before.ModelCalls[len(before.ModelCalls)-1].ToolCalls {
+		c := before.ToolCalls[i]
+		call := trajectory.Part{Kind: trajectory.PartToolCall, ID: c.ID, Name: c.Name, Value: c.Arguments}
+		told = append(told, trajectory.Message{Role: "assistant", Parts: []trajectory.Part{call}})
+		if c.HasResult {
+			result := trajectory.Part{Kind: trajectory.PartToolResult, ID: c.ID, Value: c.Result, Failed: c.Error != nil}
+			told = append(told, trajectory.Message{Role: "tool", Parts: []trajectory.Part{result}})
+		}
+	}
+	tr.ModelCalls[0].New = append(told, tr.ModelCalls[0].New...)
 }
 
 // move makes a trajectory the i-th trace of its session.
@@ -164,6 +185,9 @@ func TestSketchesOfAnything(t *testing.T) {
 				t.Fatal(err)
 			}
 			move(tr, i)
+			if i > 0 && r.IntN(4) > 0 {
+				remind(tr, parts[i-1])
+			}
 			parts = append(parts, tr)
 		}
 		found += same(t, e, fmt.Sprintf("random session %d", n), parts)

@@ -15,8 +15,12 @@ func (b *builder) judge(t *ToolCall, a *asked, exec *node) {
 		b.judgeExecution(t, exec)
 	}
 	if a != nil && a.result != nil {
-		b.judgeAnswer(t, a)
+		t.answer(a.result, a.resultIn.node.span.ID)
 	}
+	t.timedOut()
+}
+
+func (t *ToolCall) timedOut() {
 	if t.Error != nil && t.Outcome == OutcomeError && isTimeout(t.Error) {
 		t.Outcome = OutcomeTimeout
 	}
@@ -78,15 +82,14 @@ func (b *builder) executionError(n *node) *Error {
 	return nil
 }
 
-// judgeAnswer takes the result that a later input told the model. It completes what the execution's span says and never overrules it.
-func (b *builder) judgeAnswer(t *ToolCall, a *asked) {
-	r := a.result
+// answer takes the result that a later input, on that span, told the model. It completes what the execution's span says and never overrules it.
+func (t *ToolCall) answer(r *Part, span string) {
 	t.answered = true
 	if r.Unrecorded && !r.Failed {
 		return
 	}
 	if !t.HasResult && !r.Unrecorded || absent(t.Result) && t.Result.Raw == "" && r.Value.Raw != "" || t.Result.Truncated && !r.Value.Truncated {
-		t.Result, t.HasResult, t.ResultSpanID = r.Value, true, a.resultIn.node.span.ID
+		t.Result, t.HasResult, t.ResultSpanID = r.Value, true, span
 	}
 	if t.Outcome == OutcomeError || t.Outcome == OutcomeDenied {
 		return

@@ -3,7 +3,6 @@ package trajectory
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // Join makes one trajectory of the traces of one conversation. The order of the parts does not matter, a trace that is given twice counts
@@ -13,21 +12,22 @@ import (
 // and a call that one part asks for and another executes or answers is one call. What was merely said again stays: an input that shows no
 // history repeats nothing, and the last word of the user in an input is new, unless it is put to two models at once or again after an error.
 //
-// Turns tells which traces go on with each other: those of one number work for one turn of the conversation, as their inputs prove; a trace
-// of which nothing is known has a turn of its own, and so have those that run beside each other.
+// Turns tells which traces go on with each other: those of one number work for one turn of the conversation, as their inputs prove. A trace
+// of which that is not known has a turn of its own, and so has each of those that run beside each other or branch off from one.
 //
-// Texts and values are asked for equality alone, and whether they are empty; of a message the text as a whole. Parts that hold digests in
-// their place are joined just so.
+// Texts and values are asked for equality alone, of a message the text as a whole; of tool results besides whether they tell of an error.
+// Parts that hold digests in their place are joined just so, where Part.Failed says what the digest cannot.
 func Join(parts []*Trajectory) *Trajectory {
-	parts = inOrder(parts)
+	parts = partsInOrder(parts)
 	if len(parts) == 1 {
 		return parts[0]
 	}
 	j := newJoiner(parts)
-	if len(parts) == 0 {
-		return j.out
-	}
 	j.modelCalls()
+	for k := range parts {
+		j.read(k)
+	}
+	j.executions()
 	j.toolCalls()
 	j.facts()
 	j.steps()
@@ -35,32 +35,21 @@ func Join(parts []*Trajectory) *Trajectory {
 	return j.out
 }
 
-// TraceOf is the trace that holds a span: of a single trace that trace; of a session "" when none of the steps is there. Where two traces
-// have a span of that id it is the later one: what knows its trace says so itself.
+// TraceOf is the trace that holds a span: of a single trace that trace; of a session "" when nothing of what it holds is of that span. Where
+// two traces have a span of that id it is the later one: what knows its trace says so itself.
 func (t *Trajectory) TraceOf(spanID string) string {
 	if t.Traces == nil {
 		return t.TraceID
 	}
-	found := ""
-	note := func(span, trace string) {
-		if span == spanID && trace != "" {
-			found = trace
+	for _, s := range slices.Backward(t.Steps) {
+		if s.SpanID == spanID && s.TraceID != "" {
+			return s.TraceID
 		}
 	}
-	for i := range t.Steps {
-		note(t.Steps[i].SpanID, t.Steps[i].TraceID)
-	}
-	for i := range t.ToolCalls {
-		c := &t.ToolCalls[i]
-		note(c.SpanID, c.TraceID)
-	}
-	for i := range t.ModelCalls {
-		note(t.ModelCalls[i].SpanID, t.ModelCalls[i].TraceID)
-	}
-	return found
+	return ""
 }
 
-// TurnOf is the number of the turn that a trace of a session works for, -1 when it is none of them.
+// TurnOf is the number of the turn that a trace of a session works for, -1 when the trace is not of the session.
 func (t *Trajectory) TurnOf(traceID string) int {
 	if i := slices.Index(t.Traces, traceID); i >= 0 && i < len(t.Turns) {
 		return t.Turns[i]
@@ -68,91 +57,161 @@ func (t *Trajectory) TurnOf(traceID string) int {
 	return -1
 }
 
-// inOrder sorts parts by start, then id, each trace once: the fuller one where two differ.
-func inOrder(parts []*Trajectory) []*Trajectory {
-	parts = slices.Clone(parts)
-	slices.SortStableFunc(parts, func(a, b *Trajectory) int {
-		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.TraceID, b.TraceID), cmp.Compare(b.Spans, a.Spans))
-	})
-	seen := map[string]bool{}
-	return slices.DeleteFunc(parts, func(t *Trajectory) bool {
-		twice := seen[t.TraceID]
-		seen[t.TraceID] = true
-		return twice
-	})
+// Settle gives a part of a session as the session knows it: a call that nothing in the part answers and another trace does is not missing
+// its answer. It is the part itself where there is none.
+func (t *Trajectory) Settle(part *Trajectory) *Trajectory {
+	now := t.tools[part.TraceID]
+	out := part
+	for i := range part.ToolCalls {
+		c := &part.ToolCalls[i]
+		if i >= len(now) || c.Outcome != OutcomeMissing || t.ToolCalls[now[i]].Outcome == OutcomeMissing {
+			continue
+		}
+		if out == part {
+			out = new(*part)
+			out.ToolCalls = slices.Clone(part.ToolCalls)
+		}
+		o, c := &t.ToolCalls[now[i]], &out.ToolCalls[i]
+		c.Result, c.HasResult, c.ResultSpanID, c.answered = o.Result, true, o.ResultSpanID, true
+		c.Outcome = OutcomeUnknown // to this trace: it ended while the call was open
+	}
+	return out
 }
 
-// joiner holds a session while it is put together. Its methods run once each, in the order of Join.
+// Sessions puts together the traces of one conversation each: those of one service that name the same session, and those that name none and
+// follow from one trace of the service alone, as a span link says. All others stand alone. The sessions are in order of their first trace,
+// as given, and so are the traces of each.
+//
+// An id that traces of two users share is no conversation's (a constant, a project, a window), and is not gone by: joined, one user's words
+// would come to stand in another's case.
+func Sessions(parts []*Trajectory) [][]*Trajectory {
+	type key struct{ service, session string }
+	users, byTrace := map[key]string{}, map[string]*Trajectory{}
+	keyOf := func(t *Trajectory) key { return key{t.Service, t.SessionID} }
+	shared := map[key]bool{}
+	for _, t := range parts {
+		byTrace[t.TraceID] = t
+		if k := keyOf(t); t.UserID != "" {
+			shared[k] = shared[k] || users[k] != "" && users[k] != t.UserID
+			users[k] = t.UserID
+		}
+	}
+	// lead is the trace by which a session goes: the first that is known by its id, or the one that the links lead back to.
+	first := map[key]*Trajectory{}
+	lead := func(t *Trajectory) *Trajectory {
+		for range len(parts) { // bounded, for links may lead round
+			from := byTrace[t.follows]
+			if t.SessionID != "" || from == nil || from.Service != t.Service || from == t {
+				break
+			}
+			t = from
+		}
+		k := keyOf(t)
+		if t.SessionID == "" || shared[k] {
+			return t
+		}
+		return cmp.Or(first[k], t)
+	}
+	var out [][]*Trajectory
+	at := map[*Trajectory]int{}
+	for _, t := range parts {
+		l := lead(t)
+		if k := keyOf(l); l.SessionID != "" && first[k] == nil {
+			first[k] = l
+		}
+		i, ok := at[l]
+		if !ok {
+			i = len(out)
+			at[l], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], t)
+	}
+	return out
+}
+
+// partsInOrder sorts parts by start, then id, each trace once: the fuller one where two differ.
+func partsInOrder(parts []*Trajectory) []*Trajectory {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b *Trajectory) int {
+		return cmp.Or(cmp.Compare(a.TraceID, b.TraceID), cmp.Compare(b.Spans, a.Spans), cmp.Compare(len(b.Steps), len(a.Steps)))
+	})
+	parts = slices.CompactFunc(parts, func(a, b *Trajectory) bool { return a.TraceID == b.TraceID })
+	slices.SortStableFunc(parts, func(a, b *Trajectory) int { return a.Start.Compare(b.Start) })
+	return parts
+}
+
+// joiner holds a session while it is put together. Its methods run once each, in the order of Join; read once for every part.
 type joiner struct {
-	parts  []*Trajectory
-	out    *Trajectory
-	models [][]int // of every part: where its model calls are now
-	tools  [][]int // of every part: where its tool calls are now
+	parts     []*Trajectory
+	out       *Trajectory
+	models    [][]int    // of every part: where its model calls are now
+	past      past       // what the parts before said
+	asked     [][]Step   // of every part: what the user said in it that no part before has
+	ends      [][]string // of every part: the keys of the calls that its last model call asked for
+	continued []bool     // of every part: a later one goes on where it stopped
+
+	calls  [][]*joined // of every part: what its tool calls are now
+	all    []*joined   // the tool calls of the parts read so far
+	byID   map[string][]*joined
+	byCall map[string][]*joined // by name and arguments
 }
 
 func newJoiner(parts []*Trajectory) *joiner {
-	j := &joiner{parts: parts, out: &Trajectory{}, models: make([][]int, len(parts)), tools: make([][]int, len(parts))}
+	n := len(parts)
+	j := &joiner{
+		parts: parts, out: &Trajectory{}, past: past{count: map[string]int{}, by: map[string]int{}},
+		models: make([][]int, n), asked: make([][]Step, n), ends: make([][]string, n), continued: make([]bool, n),
+		calls: make([][]*joined, n), byID: map[string][]*joined{}, byCall: map[string][]*joined{},
+	}
 	for _, p := range parts {
 		j.out.Traces = append(j.out.Traces, p.TraceID)
-		j.out.Turns = append(j.out.Turns, len(j.out.Turns))
 	}
 	return j
 }
 
-// spot says where one thing of a part is.
-type spot struct {
-	part, index int
-	at          time.Time
-}
-
-// ordered lists n things of every part in order of time.
-func (j *joiner) ordered(n func(*Trajectory) int, at func(*Trajectory, int) time.Time) []spot {
-	var out []spot
+// modelCalls lists the calls of all parts in order of time. One that two traces describe, as its response and its time tell, counts once.
+func (j *joiner) modelCalls() {
+	type spot struct {
+		part, index int
+		call        *ModelCall
+	}
+	var all []spot
 	for k, p := range j.parts {
-		for i := range n(p) {
-			out = append(out, spot{k, i, at(p, i)})
+		j.models[k] = make([]int, len(p.ModelCalls))
+		for i := range p.ModelCalls {
+			all = append(all, spot{k, i, &p.ModelCalls[i]})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b spot) int { return a.at.Compare(b.at) })
-	return out
-}
-
-func (j *joiner) modelCalls() {
-	for _, at := range j.ordered(func(p *Trajectory) int { return len(p.ModelCalls) }, func(p *Trajectory, i int) time.Time { return p.ModelCalls[i].Start }) {
-		p := j.parts[at.part]
-		if j.models[at.part] == nil {
-			j.models[at.part] = make([]int, len(p.ModelCalls))
+	slices.SortStableFunc(all, func(a, b spot) int { return a.call.Start.Compare(b.call.Start) })
+	byResponse := map[string]spot{}
+	for _, s := range all {
+		if first, ok := byResponse[s.call.ResponseID]; ok && s.part != first.part && s.call.meets(first.call) {
+			j.models[s.part][s.index] = j.models[first.part][first.index]
+			continue
 		}
-		j.models[at.part][at.index] = len(j.out.ModelCalls)
-		m := p.ModelCalls[at.index]
-		m.TraceID, m.ToolCalls = cmp.Or(m.TraceID, p.TraceID), nil
+		j.models[s.part][s.index] = len(j.out.ModelCalls)
+		if s.call.ResponseID != "" {
+			byResponse[s.call.ResponseID] = s
+		}
+		m := *s.call
+		m.TraceID, m.ToolCalls = cmp.Or(m.TraceID, j.parts[s.part].TraceID), nil
 		j.out.ModelCalls = append(j.out.ModelCalls, m)
 	}
 }
 
-func (j *joiner) toolCalls() {
-	for _, at := range j.ordered(func(p *Trajectory) int { return len(p.ToolCalls) }, func(p *Trajectory, i int) time.Time { return p.ToolCalls[i].Start }) {
-		p := j.parts[at.part]
-		if j.tools[at.part] == nil {
-			j.tools[at.part] = make([]int, len(p.ToolCalls))
-		}
-		i := len(j.out.ToolCalls)
-		j.tools[at.part][at.index] = i
-		c := p.ToolCalls[at.index]
-		c.TraceID = cmp.Or(c.TraceID, p.TraceID)
-		if c.Model >= 0 {
-			c.Model = j.models[at.part][c.Model]
-			j.out.ModelCalls[c.Model].ToolCalls = append(j.out.ModelCalls[c.Model].ToolCalls, i)
-		}
-		j.out.ToolCalls = append(j.out.ToolCalls, c)
-	}
+// meets says whether two calls overlap in time: some test servers give all their responses one id.
+func (m *ModelCall) meets(o *ModelCall) bool {
+	return !m.End.IsZero() && !o.End.IsZero() && !m.Start.After(o.End) && !o.Start.After(m.End)
 }
 
 // facts fills what is said of a trace as a whole.
 func (j *joiner) facts() {
-	o, last := j.out, j.parts[len(j.parts)-1]
-	o.TraceID, o.Route = j.parts[0].TraceID, j.parts[0].Route
-	o.Reply, o.RootError = last.Reply, last.RootError
+	o := j.out
+	if len(j.parts) == 0 {
+		return
+	}
+	first, last := j.parts[0], j.parts[len(j.parts)-1]
+	o.TraceID, o.Route, o.Reply, o.RootError = first.TraceID, first.Route, last.Reply, last.RootError
 	o.Complete.HasRoot = true
 	offered := map[string]bool{}
 	for _, p := range j.parts {
@@ -170,8 +229,7 @@ func (j *joiner) facts() {
 			o.Handoffs = append(o.Handoffs, h)
 		}
 		o.AgentTotals, o.Feedback = append(o.AgentTotals, p.AgentTotals...), append(o.Feedback, p.Feedback...)
-		o.UserMessages = append(o.UserMessages, p.UserMessages...)
-		if o.Start.IsZero() || !p.Start.IsZero() && p.Start.Before(o.Start) {
+		if o.Start.IsZero() {
 			o.Start = p.Start
 		}
 		o.End, o.Spans, o.agentic = laterOf(o.End, p.End), o.Spans+p.Spans, o.agentic || p.agentic
@@ -194,36 +252,4 @@ func union(all, more []string) []string {
 		}
 	}
 	return all
-}
-
-func (j *joiner) steps() {
-	handoffs := 0
-	for k, p := range j.parts {
-		for _, s := range p.Steps {
-			s.TraceID = cmp.Or(s.TraceID, p.TraceID)
-			switch {
-			case s.Index < 0:
-			case s.Kind == StepModel:
-				s.Index = j.models[k][s.Index]
-			case s.Kind == StepTool:
-				s.Index = j.tools[k][s.Index]
-			case s.Kind == StepHandoff:
-				s.Index += handoffs
-			}
-			j.out.Steps = append(j.out.Steps, s)
-		}
-		handoffs += len(p.Handoffs)
-	}
-	slices.SortStableFunc(j.out.Steps, func(a, b Step) int { return a.Start.Compare(b.Start) })
-}
-
-// gaps are the facts that some part lacks.
-func (j *joiner) gaps() {
-	for _, p := range j.parts {
-		for _, g := range p.Gaps {
-			if _, has := j.out.Lacks(g.Fact); !has {
-				j.out.Gaps = append(j.out.Gaps, g)
-			}
-		}
-	}
 }

@@ -46,7 +46,9 @@ type Trajectory struct {
 	Complete   Completeness
 	RootError  *Error // error status on the root, or on the last agent span
 
-	agentic bool // some span or record speaks of an agent, though no fact of it could be read
+	agentic bool             // some span or record speaks of an agent, though no fact of it could be read
+	follows string           // the trace that its spans link to, when it is one alone
+	tools   map[string][]int // of a session, by trace: where the tool calls of that part are in ToolCalls
 }
 
 // IsAgent says whether the trace has anything to do with an agent: a model call, a tool call, an agent, or spans and records of a dialect
