@@ -15,7 +15,7 @@ const dataDir = "../../../shared/data"
 
 // Each matrix is the one in testdata: what was right stays right, and nothing that was wrong is called absent.
 func TestMatrix(t *testing.T) {
-	for _, name := range []string{"captures"} {
+	for _, name := range []string{"captures", "public"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(dataDir, name)
 			if _, err := os.Stat(dir); err != nil {
