@@ -26,6 +26,9 @@ type Options struct {
 	Mode       ghpr.Mode     // what becomes of a frozen batch
 	Sweep      time.Duration // how often to look at groups and batches; default 5 s
 	Observe    time.Duration // how often to look at open pull requests; default 5 min
+
+	SessionQuiet time.Duration // a session that heard nothing for so long is judged as a whole; default 30 min
+	Traces       Traces        // where the traces of sessions are; nil: not in this process
 }
 
 // Absorber reads FINDINGS into groups, makes cases of those that are due and drives their pull requests. One at a time should run; two at once do
@@ -40,6 +43,9 @@ type Absorber struct {
 	mu    sync.Mutex
 	dirty map[string]bool // groups to look at in the next sweep, by fingerprint digest; true: anew, whatever was refused before
 
+	talk sync.Mutex           // held while a session is read or changed, so that open does not fall behind
+	open map[string]time.Time // sessions that are to be judged once they are quiet, by key: when each was last heard of
+
 	looked map[string]time.Time // of the sweep alone: when a batch was last looked at, by its key
 	told   map[string]bool      // of the fold alone: what could not be folded, so that it is said once
 }
@@ -47,8 +53,8 @@ type Absorber struct {
 // NewAbsorber makes an absorber; Run starts it.
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
-	o.CasesPerPR = orDefault(o.CasesPerPR, 10)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, looked: map[string]time.Time{}, told: map[string]bool{}}
+	o.CasesPerPR, o.SessionQuiet = orDefault(o.CasesPerPR, 10), orDefault(o.SessionQuiet, 30*time.Minute)
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, looked: map[string]time.Time{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {
@@ -67,11 +73,14 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 	steps := map[string][]func(*Group) bool{}
 	for _, v := range vs {
 		for _, fp := range v.gone() {
-			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.TraceID, v.Revision, v.seq) })
+			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.subject(), v.Revision, v.seq) })
 		}
 		for _, f := range v.Findings {
 			o := Occurrence{Finding: f, Service: v.Service, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
 			o.Again = v.Replaces.had(f)
+			if v.onSession() {
+				o.TraceID, o.Session, o.Unrecorded = f.TraceID(), v.Session, v.Unrecorded
+			}
 			fp := f.Fingerprint.Digest()
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Take(o) })
 		}
@@ -84,6 +93,9 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 		a.touch(fp, false)
 	}
 	if err := a.learn(ctx, vs); err != nil {
+		return err
+	}
+	if err := a.gather(ctx, vs); err != nil {
 		return err
 	}
 	return a.countServices(ctx, vs)

@@ -1,6 +1,7 @@
 package ratchet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,7 +39,8 @@ type Member struct {
 	Fingerprint string    `json:"fingerprint"` // digest
 	CaseID      string    `json:"case_id"`
 	CaseDigest  string    `json:"case_digest"`
-	TraceID     string    `json:"trace_id"` // of the trace that is the case's recording
+	TraceID     string    `json:"trace_id"`         // of the trace that is the case's recording
+	Session     string    `json:"session,omitzero"` // key of the session whose traces are the recording, "" for one trace
 	Title       string    `json:"title"`
 	Why         string    `json:"why"`
 	Rule        string    `json:"rule"`
@@ -50,6 +52,9 @@ type Member struct {
 	YAML        string    `json:"yaml"`  // object digest of case.yaml
 	Trace       string    `json:"trace"` // object digest of trace.json
 }
+
+// subject is what the case's specimen is of.
+func (m *Member) subject() string { return cmp.Or(m.Session, m.TraceID) }
 
 // Key names the batch in its bucket.
 func (b *Batch) Key() string {
@@ -100,7 +105,7 @@ func (b *Batch) holds(o *Batch) bool {
 // NewMember describes a made case. yaml and trace are the digests of its two files in the object store.
 func NewMember(made Made, yaml, trace string) Member {
 	c := made.Case
-	return Member{Fingerprint: c.Fingerprint.Digest(), CaseID: c.ID, CaseDigest: made.Digest, TraceID: made.TraceID, Title: c.Title, Why: clip(made.Why, maxText), Rule: c.Provenance.Rule,
+	return Member{Fingerprint: c.Fingerprint.Digest(), CaseID: c.ID, CaseDigest: made.Digest, TraceID: made.TraceID, Session: made.Session, Title: c.Title, Why: clip(made.Why, maxText), Rule: c.Provenance.Rule,
 		Confidence: c.Provenance.Confidence, Count: c.Provenance.Count, FirstSeen: c.Provenance.FirstSeen, LastSeen: c.Provenance.LastSeen,
 		Weak: c.Weak, YAML: yaml, Trace: trace}
 }

@@ -194,7 +194,7 @@ func variant(t *testing.T, a *Absorber, q *queue.Queue, seed uint64, agent strin
 	}
 	f := findingOf(t, a.maker, tr, nil, "loop")
 	w := NewWorker(quiet, q, a.maker.Engine, nil)
-	object, err := w.keep(t.Context(), tr, []classify.Finding{f})
+	object, err := w.keep(t.Context(), tr, []Found{NewFound(f)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,6 @@ package ratchet
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -69,7 +67,14 @@ type Specimen struct {
 	Why        string            `json:"why"`
 	Seen       time.Time         `json:"seen"`
 	Refused    string            `json:"refused"` // why no case could be made of it; "" when one could, or none was tried
+
+	Session    string   `json:"session,omitzero"`    // of a session's finding: the session's key; TraceID is then the trace that it stands on
+	Traces     []string `json:"traces,omitzero"`     // of a session's finding: the traces that its evidence lies in
+	Unrecorded string   `json:"unrecorded,omitzero"` // why there is no Object
 }
+
+// subject is what the specimen is of, and what counts once: a trace, or a session.
+func (s *Specimen) subject() string { return cmp.Or(s.Session, s.TraceID) }
 
 // Decision is what a person or a policy said of a group.
 type Decision struct {
@@ -97,12 +102,18 @@ type Occurrence struct {
 	Seen      time.Time
 	Sequence  uint64 // of the message in FINDINGS
 	Again     bool   // the trace's revision before, which this one replaces, was an occurrence too
+
+	Session    string // key of the session that the finding is on, "" where it is on the trace alone
+	Unrecorded string // of a session: why there is no Object
 }
 
-// Take folds an occurrence in: a trace counts once, whatever its revisions and however often one is published. It says whether the group changed.
+// subject is what counts once: the trace, or the session.
+func (o *Occurrence) subject() string { return cmp.Or(o.Session, o.TraceID) }
+
+// Take folds an occurrence in: a trace, or a session, counts once, whatever its revisions and however often one is published. It says whether the group changed.
 func (g *Group) Take(o Occurrence) bool {
-	i := g.seen(o.TraceID)
-	if o.Sequence != 0 && o.Sequence <= g.Applied || i >= 0 && g.Seen[i] == seenKey(o.TraceID, o.Revision) {
+	i, key := g.seen(o.subject()), seenKey(o.subject(), o.Revision)
+	if o.Sequence != 0 && o.Sequence <= g.Applied || i >= 0 && g.Seen[i] == key {
 		return false
 	}
 	f := o.Finding
@@ -117,30 +128,30 @@ func (g *Group) Take(o Occurrence) bool {
 		g.Count++
 	}
 	g.FirstSeen, g.LastSeen = earlier(g.FirstSeen, o.Seen), later(g.LastSeen, o.Seen)
-	g.remember(i, seenKey(o.TraceID, o.Revision))
+	g.remember(i, key)
 	g.addSession(o.SessionID, o.TraceID)
 	g.addSpecimen(o)
 	return true
 }
 
-// Retract takes a trace out whose new revision no longer shows the failure that the one before did.
-func (g *Group) Retract(traceID, revision string, sequence uint64) bool {
-	i := g.seen(traceID)
+// Retract takes a trace out, or a session by its key, whose new revision no longer shows the failure that the one before did.
+func (g *Group) Retract(subject, revision string, sequence uint64) bool {
+	i := g.seen(subject)
 	if sequence != 0 && sequence <= g.Applied || g.Count == 0 || !g.counts(i, true) {
 		return false
 	}
 	g.Count--
-	g.remember(i, seenKey(traceID, revision)+retracted)
-	g.Specimens = slices.DeleteFunc(g.Specimens, func(s Specimen) bool { return s.TraceID == traceID })
+	g.remember(i, seenKey(subject, revision)+retracted)
+	g.Specimens = slices.DeleteFunc(g.Specimens, func(s Specimen) bool { return s.subject() == subject })
 	if g.Count == 0 { // nothing is left of which to say how bad or how sure
 		g.Severity, g.Confidence, g.Sessions, g.Refused, g.Tried = "", 0, nil, "", 0
 	}
 	return true
 }
 
-// Retracted says whether the latest revision of a trace that the group remembers no longer shows the failure.
-func (g *Group) Retracted(traceID string) bool {
-	i := g.seen(traceID)
+// Retracted says whether the latest revision of a trace, or of a session, that the group remembers no longer shows the failure.
+func (g *Group) Retracted(subject string) bool {
+	i := g.seen(subject)
 	return i >= 0 && strings.HasSuffix(g.Seen[i], retracted)
 }
 
@@ -179,10 +190,7 @@ func (g *Group) addSession(session, trace string) {
 	if session == "" {
 		session = "trace:" + trace
 	}
-	if len(session) > maxSession { // longer than anybody reads; two that begin alike are still two
-		sum := sha256.Sum256([]byte(session))
-		session = "sha256:" + hex.EncodeToString(sum[:])
-	}
+	session = sessionName(session)
 	if len(g.Sessions) < maxSessions && !slices.Contains(g.Sessions, session) {
 		g.Sessions = append(g.Sessions, session)
 	}
@@ -190,16 +198,29 @@ func (g *Group) addSession(session, trace string) {
 
 // addSpecimen keeps the occurrence in place of its trace's earlier revision, or where there is room for it.
 func (g *Group) addSpecimen(o Occurrence) {
-	if o.Object == "" {
+	if o.Object == "" && o.Unrecorded == "" {
 		return
 	}
 	f := o.Finding
 	s := Specimen{TraceID: o.TraceID, Revision: o.Revision, Object: o.Object, Severity: f.Severity, Confidence: f.Confidence, Why: clip(f.Why, maxText), Seen: o.Seen}
-	if i := slices.IndexFunc(g.Specimens, func(old Specimen) bool { return old.TraceID == o.TraceID }); i >= 0 {
+	if o.Session != "" {
+		s.Session, s.Traces, s.Unrecorded = o.Session, tracesOf(f.Finding), clip(o.Unrecorded, maxText)
+	}
+	if i := slices.IndexFunc(g.Specimens, func(old Specimen) bool { return old.subject() == o.subject() }); i >= 0 {
 		g.Specimens[i] = s
 	} else if i, ok := g.room(f.Severity); ok {
 		g.Specimens = append(slices.Delete(g.Specimens, i, min(i+1, len(g.Specimens))), s)
 	}
+}
+
+// tracesOf are the traces that a session's finding has its evidence in, in its order.
+func tracesOf(f classify.Finding) (out []string) {
+	for _, e := range f.Evidence {
+		if !slices.Contains(out, e.TraceID) && len(out) < maxParts {
+			out = append(out, e.TraceID)
+		}
+	}
+	return out
 }
 
 // Wants says whether the group would keep another specimen of that severity: workers ask it before they store a trace's bytes.
@@ -230,13 +251,13 @@ func (g *Group) Candidates() []Specimen {
 	})
 }
 
-// refuse notes why no case could be made of specimens, by trace id, and why none of the group, "" when one could. It says whether that is news.
+// refuse notes why no case could be made of specimens, by subject, and why none of the group, "" when one could. It says whether that is news.
 func (g *Group) refuse(why map[string]string, group string) bool {
 	changed := g.Refused != group
 	g.Refused = group
 	for i := range g.Specimens {
 		s := &g.Specimens[i]
-		reason, ok := why[s.TraceID]
+		reason, ok := why[s.subject()]
 		if !ok || s.Refused == reason {
 			continue
 		}

@@ -47,6 +47,7 @@ type Made struct {
 	Case    regcase.Case
 	Digest  string // the case digest
 	TraceID string // of the trace that is its recording
+	Session string // key of the session that its specimen is of, "" for one trace's
 	Why     string // the finding's sentence, redacted
 	YAML    []byte // case.yaml
 	Trace   []byte // trace.json

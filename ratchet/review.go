@@ -34,7 +34,7 @@ func (a *Absorber) review(ctx context.Context, fp string, g *Group) error {
 
 // groundless says why a case should not be proposed after all, or "".
 func (a *Absorber) groundless(b *Batch, m Member, g *Group) string {
-	if m.TraceID != "" && g.Retracted(m.TraceID) {
+	if m.TraceID != "" && g.Retracted(m.subject()) {
 		return "late spans show that its recording holds no such failure"
 	}
 	if d, denied := g.Denied(); denied {
@@ -86,7 +86,7 @@ func (a *Absorber) reject(ctx context.Context, key string, m Member, reason stri
 		return err
 	}
 	return a.changeGroup(ctx, m.Fingerprint, func(g *Group) bool {
-		return g.refuse(map[string]string{m.TraceID: clip(reason, maxText)}, clip(reason, maxText))
+		return g.refuse(map[string]string{m.subject(): clip(reason, maxText)}, clip(reason, maxText))
 	})
 }
 

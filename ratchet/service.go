@@ -68,6 +68,9 @@ func clip(s string, n int) string { return sight.Clip(s, n) }
 func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 	byName := map[string][]sequenced{}
 	for _, v := range vs {
+		if v.onSession() {
+			continue
+		}
 		name := clip(v.Service, maxRemedy)
 		byName[name] = append(byName[name], v)
 	}

@@ -22,15 +22,15 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/record"
 )
 
-// Sweep makes cases of the groups that are due, freezes the batches whose hold is over and takes each pull request one round further. What fails
+// Sweep judges the sessions that have become quiet, makes cases of the groups that are due, freezes the batches whose hold is over and takes each pull request one round further. What fails
 // for one group or batch does not stop the others.
 func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
-	if !a.opts.Propose {
-		return nil
-	}
-	var errs []error
-	dirty := a.takeDirty()
 	base := sync.OnceValues(func() (*baseline.Snapshot, error) { return Snapshot(ctx, a.q) })
+	errs := []error{a.judgeSessions(ctx, now, base)}
+	if !a.opts.Propose {
+		return errors.Join(errs...)
+	}
+	dirty := a.takeDirty()
 	for _, fp := range slices.Sorted(maps.Keys(dirty)) {
 		if err := a.absorb(ctx, now, fp, dirty[fp], base); err != nil {
 			a.touch(fp, dirty[fp])
@@ -71,7 +71,7 @@ func (a *Absorber) rederive(ctx context.Context) error {
 		}
 		a.touch(e.Key, true)
 	}
-	return nil
+	return a.reopen(ctx)
 }
 
 // Batches reads all batches.
@@ -167,7 +167,7 @@ func (a *Absorber) Group(ctx context.Context, fp string) (g Group, err error) {
 // baselines gives the snapshot that a sweep judges by.
 type baselines func() (*baseline.Snapshot, error)
 
-// refusals are why no case could be made: by trace id, and of the specimen that was tried first.
+// refusals are why no case could be made: by the specimens' subjects, and of the specimen that was tried first.
 type refusals struct {
 	why   map[string]string
 	first string
@@ -186,19 +186,23 @@ func (a *Absorber) make(ctx context.Context, g *Group, anew bool, base baselines
 		}
 		made, err := a.makeOf(ctx, g, sp, s, base)
 		if err == nil {
+			made.Session = sp.Session
 			return &made, no, nil
 		}
 		reason, ok := AsRefused(err)
 		if !ok {
 			return nil, no, err
 		}
-		no.why[sp.TraceID], no.first = clip(reason, maxText), cmp.Or(no.first, clip(reason, maxText))
+		no.why[sp.subject()], no.first = clip(reason, maxText), cmp.Or(no.first, clip(reason, maxText))
 	}
 	return nil, no, nil
 }
 
 // makeOf classifies the specimen's trace again and makes the case of the group's finding there. What will fail again at every try is a refusal.
 func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sightings, base baselines) (made Made, err error) {
+	if sp.Object == "" {
+		return Made{}, &Refused{sp.Unrecorded}
+	}
 	snapshot, err := base()
 	if err != nil {
 		return Made{}, err
@@ -220,11 +224,14 @@ func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sighting
 	if err != nil {
 		return Made{}, &Refused{"the recording of trace " + sp.TraceID + " cannot be read: " + err.Error()}
 	}
-	for _, t := range trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld}) {
-		for _, f := range a.maker.Engine.Classify(trajectory.Build(t), snapshot).Findings {
-			if f.Fingerprint.Equal(g.Fingerprint) {
-				return a.maker.Make([]trajectory.Trace{t}, f, s, snapshot)
-			}
+	traces := trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld})
+	var parts []*trajectory.Trajectory
+	for _, t := range traces {
+		parts = append(parts, trajectory.Build(t))
+	}
+	for _, f := range a.maker.findings(trajectory.Join(parts), snapshot) {
+		if f.Fingerprint.Equal(g.Fingerprint) {
+			return a.maker.Make(traces, f, s, snapshot)
 		}
 	}
 	return Made{}, &Refused{"the rules of this version no longer see the failure in trace " + sp.TraceID}

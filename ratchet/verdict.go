@@ -1,6 +1,7 @@
 package ratchet
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 )
 
 // Verdict is a line of a message of FINDINGS: what one revision of one trace showed. A newer revision of the trace names in Replaces what the older one said.
+//
+// A verdict on a session names it in Session: its findings are those that no single trace shows, each on the trace of its last evidence. Its Revision is the
+// session's, and it counts as no trace.
 type Verdict struct {
 	TraceID   string           `json:"trace_id"`
 	Revision  string           `json:"revision"`
@@ -25,20 +29,38 @@ type Verdict struct {
 	Inapplicable []classify.Inapplicable `json:"inapplicable"`
 	Sight        sight.Trace             `json:"sight"`       // what the trace shows of its emitters
 	Unexplained  string                  `json:"unexplained"` // of an unclassified trace: what it says of itself
+
+	Sketch     []byte `json:"sketch,omitzero"`     // of a trace that is of a session: what the session is judged by
+	Session    string `json:"session,omitzero"`    // of a verdict on a session: its key
+	Unrecorded string `json:"unrecorded,omitzero"` // of a verdict on a session: why there is no Object
 }
+
+// onSession says whether the verdict is on a session, not on a trace.
+func (v *Verdict) onSession() bool { return v.Session != "" }
+
+// session is the key of the session that the verdict is on, or that its trace is of; "" for none.
+func (v *Verdict) session() string { return cmp.Or(v.Session, sessionKey(v.Service, v.SessionID)) }
+
+// subject is what the verdict is on: the id of its trace, or the key of its session.
+func (v *Verdict) subject() string { return cmp.Or(v.Session, v.TraceID) }
 
 // Previous is what an earlier revision of the same trace said; the assembler keeps it beside the trace.
 type Previous struct {
 	Revision     string   `json:"revision"`
-	Fingerprints []string `json:"fingerprints"` // digests
+	Fingerprints []string `json:"fingerprints"`     // digests
+	Session      string   `json:"session,omitzero"` // key of the session that the revision was of, "" for none
+}
+
+func (p *Previous) fingerprints() []string {
+	if p == nil {
+		return nil
+	}
+	return p.Fingerprints
 }
 
 // gone are the fingerprints that the trace's earlier revision showed and this one does not.
 func (v Verdict) gone() (out []string) {
-	if v.Replaces == nil {
-		return nil
-	}
-	for _, fp := range v.Replaces.Fingerprints {
+	for _, fp := range v.Replaces.fingerprints() {
 		if !slices.ContainsFunc(v.Findings, func(f Found) bool { return f.Fingerprint.Digest() == fp }) {
 			out = append(out, fp)
 		}
@@ -48,7 +70,7 @@ func (v Verdict) gone() (out []string) {
 
 // had says whether the earlier revision, nil for none, showed the finding.
 func (p *Previous) had(f Found) bool {
-	return p != nil && slices.Contains(p.Fingerprints, f.Fingerprint.Digest())
+	return slices.Contains(p.fingerprints(), f.Fingerprint.Digest())
 }
 
 // Found is a finding with what a case needs of it and the CLI's JSON does not show.

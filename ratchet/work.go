@@ -56,7 +56,7 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 			return nil, fmt.Errorf("note of trace %s: %w", t.ID, err)
 		}
 	}
-	now := Previous{Revision: revision, Fingerprints: []string{}}
+	now := Previous{Revision: revision, Fingerprints: []string{}, Session: v.session()}
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, NewFound(f))
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
@@ -69,7 +69,10 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		run := baseline.Measure(tr)
 		v.Run = &run
 	}
-	if v.Object, err = w.keep(ctx, t, report.Findings); err != nil {
+	if now.Session != "" {
+		v.Sketch = w.sketch(tr)
+	}
+	if v.Object, err = w.keep(ctx, t, v.Findings); err != nil {
 		return nil, err
 	}
 	if err := w.publish(ctx, v); err != nil {
@@ -78,30 +81,46 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 	return json.Marshal(now)
 }
 
+// sketch is what the trace's session is judged by.
+func (w *Worker) sketch(tr *trajectory.Trajectory) []byte {
+	doc, cut, err := classify.Sketch(tr)
+	switch {
+	case err != nil:
+		w.lg.Error("a trace's session is judged without it: report this", "trace", tr.TraceID, "err", err)
+	case cut > 0:
+		w.lg.Info("a trace is too long for its session to be judged by all of it", "trace", tr.TraceID, "steps", len(tr.Steps), "left_out", cut)
+	}
+	return doc
+}
+
 // keep stores the trace for the groups that still want a specimen; it returns "" when none does.
-func (w *Worker) keep(ctx context.Context, t trajectory.Trace, fs []classify.Finding) (string, error) {
+func (w *Worker) keep(ctx context.Context, t trajectory.Trace, fs []Found) (string, error) {
+	if wanted, err := wantAny(ctx, w.q, fs); err != nil || !wanted {
+		return "", err
+	}
+	doc, err := record.Encode(t, func(string) bool { return true }, func(_, text string) string { return text })
+	if err != nil {
+		return "", err
+	}
+	return w.q.Objects.Put(ctx, doc)
+}
+
+// wantAny says whether the group of any of the findings still wants a specimen.
+func wantAny(ctx context.Context, q *queue.Queue, fs []Found) (bool, error) {
 	for _, f := range fs {
 		if f.Form == classify.FormNone {
 			continue
 		}
-		wants, err := w.wants(ctx, f)
-		if err != nil {
-			return "", err
-		}
-		if wants {
-			doc, err := record.Encode(t, func(string) bool { return true }, func(_, text string) string { return text })
-			if err != nil {
-				return "", err
-			}
-			return w.q.Objects.Put(ctx, doc)
+		if wanted, err := wants(ctx, q, f); err != nil || wanted {
+			return wanted, err
 		}
 	}
-	return "", nil
+	return false, nil
 }
 
-func (w *Worker) wants(ctx context.Context, f classify.Finding) (bool, error) {
+func wants(ctx context.Context, q *queue.Queue, f Found) (bool, error) {
 	fp := f.Fingerprint.Digest()
-	e, err := w.q.Groups.Get(ctx, fp)
+	e, err := q.Groups.Get(ctx, fp)
 	if errors.Is(err, queue.ErrNotFound) {
 		return true, nil
 	}

@@ -1,0 +1,256 @@
+package ratchet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/ingest/queue"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/record"
+)
+
+// Traces finds a kept trace by its id; false says that it is not there.
+type Traces func(ctx context.Context, traceID string) (trajectory.Trace, bool, error)
+
+// gather folds verdicts into the sessions of their traces, one change each.
+func (a *Absorber) gather(ctx context.Context, vs []sequenced) error {
+	steps := map[string][]func(*Session) bool{}
+	for _, v := range vs {
+		key := v.session()
+		if p := v.Replaces; p != nil && p.Session != "" && p.Session != key {
+			steps[p.Session] = append(steps[p.Session], func(s *Session) bool { return s.Drop(v.TraceID, v.seq) })
+		}
+		switch {
+		case key == "":
+		case v.onSession():
+			steps[key] = append(steps[key], func(s *Session) bool { return s.Hear(v.Verdict, v.seq) })
+		case v.Sketch != nil:
+			steps[key] = append(steps[key], func(s *Session) bool { return s.Take(v.Verdict, v.seq) })
+		}
+	}
+	last := vs[len(vs)-1].seq
+	for _, key := range slices.Sorted(maps.Keys(steps)) {
+		err := a.changeSession(ctx, key, func(s *Session) bool {
+			changed := false
+			for _, step := range steps[key] {
+				changed = step(s) || changed
+			}
+			s.Applied = max(s.Applied, last)
+			return changed
+		})
+		if err := a.lasting(err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changeSession applies a change by compare-and-set; a change that says false writes nothing. The session is judged again when it is quiet, if there is
+// anything new in it.
+func (a *Absorber) changeSession(ctx context.Context, key string, change func(*Session) bool) error {
+	a.talk.Lock()
+	defer a.talk.Unlock()
+	var s Session
+	before := 0
+	err := a.q.Sessions.Update(ctx, key, func(old []byte) ([]byte, error) {
+		s = Session{}
+		if old != nil {
+			if err := json.Unmarshal(old, &s); err != nil {
+				return nil, err
+			}
+		}
+		if before = s.Left; !change(&s) {
+			return nil, nil
+		}
+		return s.encode()
+	})
+	if err != nil {
+		return fmt.Errorf("session %.12s: %w", key, err)
+	}
+	if s.Left > 0 && before == 0 {
+		a.lg.Info("a session has more traces than are judged together: the oldest give way", "service", s.Service, "session", s.ID, "kept", len(s.Parts))
+	}
+	a.await(key, &s)
+	return nil
+}
+
+// await has the session judged once it is quiet, if there is anything to judge.
+func (a *Absorber) await(key string, s *Session) {
+	if s.open() {
+		a.open[key] = s.Last
+	} else {
+		delete(a.open, key)
+	}
+}
+
+// reopen awaits every session that was not judged yet.
+func (a *Absorber) reopen(ctx context.Context) error {
+	a.talk.Lock()
+	defer a.talk.Unlock()
+	for e, err := range a.q.Sessions.All(ctx) {
+		if err != nil {
+			return fmt.Errorf("sessions: %w", err)
+		}
+		var s Session
+		if err := json.Unmarshal(e.Value, &s); err != nil {
+			return fmt.Errorf("session %.12s: %w", e.Key, err)
+		}
+		a.await(e.Key, &s)
+	}
+	return nil
+}
+
+// quiet lists the sessions whose time has come.
+func (a *Absorber) quiet(now time.Time) (keys []string) {
+	a.talk.Lock()
+	defer a.talk.Unlock()
+	for key, last := range a.open {
+		if now.Sub(last) >= a.opts.SessionQuiet {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// judgeSessions judges what has become quiet. That something of a session is still on its way does no harm: it opens the session again.
+func (a *Absorber) judgeSessions(ctx context.Context, now time.Time, base baselines) error {
+	var errs []error
+	for _, key := range a.quiet(now) {
+		if err := a.judgeSession(ctx, now, key, base); err != nil {
+			errs = append(errs, fmt.Errorf("judge session %.12s: %w", key, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// judgeSession says on FINDINGS what the session shows. The session itself learns of it from there, as the groups do: a kill in between leaves it to be
+// judged again, with the same words.
+func (a *Absorber) judgeSession(ctx context.Context, now time.Time, key string, base baselines) error {
+	s, err := a.session(ctx, key)
+	if err != nil || !s.open() || now.Sub(s.Last) < a.opts.SessionQuiet {
+		return err
+	}
+	v, err := a.sessionVerdict(ctx, key, &s, base)
+	if err != nil {
+		return err
+	}
+	if len(v.Findings) == 0 && len(v.Replaces.fingerprints()) == 0 {
+		return a.changeSession(ctx, key, func(stored *Session) bool { stored.Judged = v.Revision; return true })
+	}
+	doc, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = a.q.Findings.Append(ctx, "session "+key+" "+v.Revision, doc)
+	return err
+}
+
+// session reads a session; one that is gone is empty.
+func (a *Absorber) session(ctx context.Context, key string) (s Session, err error) {
+	a.talk.Lock()
+	defer a.talk.Unlock()
+	e, err := a.q.Sessions.Get(ctx, key)
+	if err == nil {
+		err = json.Unmarshal(e.Value, &s)
+	}
+	if err == nil || errors.Is(err, queue.ErrNotFound) {
+		a.await(key, &s)
+		return s, nil
+	}
+	return s, err
+}
+
+// sessionVerdict is what the session shows beyond what its traces show by themselves.
+func (a *Absorber) sessionVerdict(ctx context.Context, key string, s *Session, base baselines) (Verdict, error) {
+	v := Verdict{Session: key, Revision: s.Revision(), SessionID: s.ID, Service: s.Service, Verdict: classify.Passing, Findings: []Found{}, Seen: s.Last}
+	snapshot, err := base()
+	if err != nil {
+		return v, err
+	}
+	traces, fs, ok := a.spanning(s, snapshot)
+	if !ok {
+		return v, nil
+	}
+	for _, f := range fs {
+		if !s.shown(f) {
+			v.Findings, v.TraceID = append(v.Findings, NewFound(f)), f.TraceID()
+		}
+	}
+	if len(v.Findings) > 0 {
+		v.Verdict = classify.Failing
+		v.Object, v.Unrecorded, err = a.recordSession(ctx, v.Findings, traces)
+	}
+	v.Replaces = s.replaces(v.Findings)
+	return v, err
+}
+
+// spanning are the findings that span the session's traces, and these in order of start; not ok when pawl cannot judge it.
+func (a *Absorber) spanning(s *Session, base *baseline.Snapshot) (traces []string, fs []classify.Finding, ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			ok = false
+			a.lg.Error("a session broke pawl: report this", "service", s.Service, "session", s.ID, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	t, err := s.trajectory()
+	if err != nil {
+		a.lg.Error("a session cannot be judged: report this", "service", s.Service, "session", s.ID, "err", err)
+		return nil, nil, false
+	}
+	return t.Traces, a.maker.Engine.ClassifySession(t, base), true
+}
+
+// recordSession stores the traces up to the last one that a finding stands on, for groups that still want a specimen. Where it cannot, it says why, and
+// what a person can do.
+func (a *Absorber) recordSession(ctx context.Context, fs []Found, traces []string) (object, unrecorded string, err error) {
+	last := -1
+	for _, f := range fs {
+		if f.Form != classify.FormNone {
+			last = max(last, slices.Index(traces, f.TraceID()))
+		}
+	}
+	if last < 0 {
+		return "", "", nil
+	}
+	wanted, err := wantAny(ctx, a.q, fs)
+	if err != nil || !wanted {
+		return "", "", err
+	}
+	traces = traces[:last+1]
+	if a.opts.Traces == nil {
+		return "", "the traces of the session are kept by another process, the one that plays the role work: " + byHand(traces), nil
+	}
+	var parts []trajectory.Trace
+	for _, id := range traces {
+		t, ok, err := a.opts.Traces(ctx, id)
+		if err != nil {
+			return "", "", err
+		}
+		if !ok {
+			return "", "trace " + id + " of the session is not kept here any more: " + byHand(traces), nil
+		}
+		parts = append(parts, t)
+	}
+	doc, err := record.EncodeSession(parts, func(string, string) bool { return true }, func(_, text string) string { return text })
+	if err != nil {
+		return "", err.Error(), nil
+	}
+	object, err = a.q.Objects.Put(ctx, doc)
+	return object, "", err
+}
+
+// byHand says what a person can do where pawl does not have the traces.
+func byHand(traces []string) string {
+	return "export these traces to a file and run pawl absorb on it: " + strings.Join(traces, " ")
+}
