@@ -39,6 +39,7 @@ var layers = []layer{
 
 	{"classify/catalog", []string{"ingest/trajectory"}},
 	{"classify/baseline", []string{"ingest/trajectory"}},
+	{"classify/price", []string{"ingest/trajectory"}},
 	{"classify/rule", []string{"classify", "classify/catalog", "classify/baseline", "ingest/trajectory"}},
 	{"classify/sight", []string{"classify", "ingest/trajectory"}},
 	{"classify/lineage", []string{"classify", "ingest/trajectory"}},

@@ -266,7 +266,11 @@ func (n *node) offeredAbove() *ToolSet {
 // Where a part alone is more than the count, it was surely left out; else a total tells, when it is the sum with the part and not the one without.
 func (n *node) wholeUsage() Usage {
 	u := n.facts.Usage
-	if u.CostUSD != nil {
+	switch {
+	case u.CostUSD == nil:
+	case *u.CostUSD == 0 && tokens(u.Input)+tokens(u.Output) > 0:
+		u.CostUSD = nil // whoever reports 0 for tokens that were used found no price
+	default:
 		u.CostFrom = CostSpan
 	}
 	if u.Input != nil {
