@@ -14,10 +14,19 @@ var _ = add(Dialect{
 	Score: scoreA2A,
 	Read:  readA2A,
 	Remedies: map[Fact]string{
-		FactModelCalls:   "A2A spans tell of tasks between agents, not of their work: instrument the agent behind the server",
-		FactUserMessages: "record a2a.message.text (or input.value) on the span of the task",
-		FactReply:        "record a2a.message.reply_text (or output.value) on the span of the task",
-		FactSession:      "record a2a.context.id on the span of the task",
+		FactModelCalls:    a2aBehind,
+		FactUserMessages:  "record a2a.message.text (or input.value) on the span of the task",
+		FactReply:         "record a2a.message.reply_text (or output.value) on the span of the task",
+		FactSession:       "record a2a.context.id on the span of the task",
+		FactToolCalls:     a2aBehind,
+		FactToolExecution: a2aBehind,
+		FactToolsOffered:  a2aBehind,
+		FactToolSchemas:   a2aBehind,
+		FactArguments:     a2aBehind,
+		FactResults:       a2aBehind,
+		FactUsage:         a2aBehind,
+		FactFinishReason:  a2aBehind,
+		FactModelName:     a2aBehind,
 	},
 })
 
@@ -70,3 +79,5 @@ func a2aSends(method string) bool {
 	}
 	return false
 }
+
+const a2aBehind = "A2A spans tell of tasks between agents, not of their work: instrument the agent behind the server"

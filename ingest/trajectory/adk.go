@@ -29,6 +29,7 @@ var _ = add(Dialect{
 		FactFinishReason:  "update google-adk: versions before 1.5 write no gen_ai.response.finish_reasons",
 		FactModelName:     "update google-adk: a call_llm span without attributes is a call that failed before its answer",
 		FactSession:       "run the agent in a session (Runner with a session service): its id is written as gcp.vertex.agent.session_id",
+		FactModelCalls:    "keep the spans of scope gcp.vertex.agent in the export: each call of a model is a call_llm span",
 	},
 })
 

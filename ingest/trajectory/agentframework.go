@@ -27,6 +27,9 @@ var _ = add(Dialect{
 		FactReply:         agentFrameworkContent,
 		FactSession:       "run the agent with a thread that the service keeps, or set session.id on a span around the run: the chat spans' gen_ai.conversation.id may be the previous response's id",
 		FactUsage:         "ask the provider to include usage in streams",
+		FactModelCalls:    "set ENABLE_INSTRUMENTATION=true before the agent is made (.NET: UseOpenTelemetry on the chat client): each call of a model is a chat span then",
+		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactModelName:     "name the model on the chat client (model_id, or the deployment's name)",
 	},
 })
 

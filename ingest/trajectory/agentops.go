@@ -24,6 +24,9 @@ var _ = add(Dialect{
 		FactReply:         "do not set TRACELOOP_TRACE_CONTENT=false, which AgentOps heeds too",
 		FactUsage:         "ask the provider to include usage in streams (OpenAI: stream_options.include_usage = true)",
 		FactSession:       "set session.id on the spans: AgentOps's own session is one trace",
+		FactModelCalls:    "call agentops.init() before the provider's client is imported, with instrument_llm_calls left on",
+		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactModelName:     keptBy("AgentOps", "gen_ai.request.model"),
 	},
 })
 

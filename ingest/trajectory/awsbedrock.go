@@ -21,6 +21,9 @@ var _ = add(Dialect{
 		FactReply:         bedrockContent,
 		FactUsage:         "of streams read the metadata event to its end: it carries the usage",
 		FactSession:       "set session.id on the span around the run",
+		FactModelCalls:    "register AwsInstrumentation before the Bedrock Runtime client is made",
+		FactFinishReason:  "call the model through Converse or ConverseStream: of InvokeModel the answers of some model families are not read",
+		FactModelName:     keptBy("the AWS SDK's instrumentation", "gen_ai.request.model"),
 	},
 })
 

@@ -27,6 +27,7 @@ var _ = add(Dialect{
 		FactUsage:         "log metrics.prompt_tokens and metrics.completion_tokens; of streams ask the provider to include usage",
 		FactFinishReason:  "log the response's choices as the output: they hold finish_reason",
 		FactModelName:     "log metadata.model on model spans",
+		FactModelCalls:    "wrap the model client (wrapOpenAI, wrapAnthropic, wrapAISDK; Python: wrap_openai and its kin), or log each call as a span of type llm",
 	},
 })
 

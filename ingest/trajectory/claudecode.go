@@ -28,6 +28,8 @@ var _ = add(Dialect{
 		FactFinishReason:  "update Claude Code, and set CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1: spans of model requests carry stop_reason",
 		FactSession:       "unset OTEL_METRICS_INCLUDE_SESSION_ID=false",
 		FactRoot:          "update Claude Code: several versions never export the span of the interaction",
+		FactUsage:         "export logs too (OTEL_LOGS_EXPORTER=otlp): api_request events carry input_tokens and output_tokens",
+		FactModelName:     "export logs too (OTEL_LOGS_EXPORTER=otlp): api_request events name the model",
 	},
 })
 

@@ -27,6 +27,7 @@ var _ = add(Dialect{
 		FactUsage:         codexLogs,
 		FactFinishReason:  "Codex records no finish reason",
 		FactSession:       codexLogs,
+		FactModelName:     codexLogs,
 	},
 })
 

@@ -27,6 +27,9 @@ var copilotRemedies = map[Fact]string{
 	FactReply:         copilotContent,
 	FactSession:       "update Copilot: spans carry gen_ai.conversation.id",
 	FactRoot:          "let the agent's request end before the window closes: its span is exported last",
+	FactUsage:         "update Copilot: chat spans carry gen_ai.usage.input_tokens and gen_ai.usage.output_tokens",
+	FactFinishReason:  "update Copilot: chat spans carry gen_ai.response.finish_reasons",
+	FactModelName:     keptBy("Copilot", "gen_ai.request.model"),
 }
 
 func scoreCopilotKeys(s *Span) int {

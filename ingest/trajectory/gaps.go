@@ -200,3 +200,8 @@ func (b *builder) readInFull(n *node) bool {
 	}
 	return true
 }
+
+// keptBy says of what an emitter always writes that it was lost on the way.
+func keptBy(emitter, key string) string {
+	return emitter + " writes " + key + " on every call of a model: look for a processor that takes it out on the way, or raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
+}

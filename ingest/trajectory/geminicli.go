@@ -26,6 +26,9 @@ var _ = add(Dialect{
 		FactUserMessages:  geminiTraces,
 		FactReply:         geminiTraces,
 		FactSession:       "update Gemini CLI: spans carry gen_ai.conversation.id and events session.id",
+		FactUsage:         geminiTraces,
+		FactFinishReason:  geminiTraces,
+		FactModelName:     geminiTraces,
 	},
 })
 

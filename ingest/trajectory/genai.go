@@ -23,6 +23,7 @@ var genaiRemedies = map[Fact]string{
 	FactUsage:         "record gen_ai.usage.input_tokens and gen_ai.usage.output_tokens; of streams ask the provider to include usage",
 	FactFinishReason:  "record gen_ai.response.finish_reasons",
 	FactModelName:     "record gen_ai.request.model",
+	FactModelCalls:    "instrument the model client beside the framework, so that each call is a span with gen_ai.operation.name = chat",
 }
 
 // genai reads the OpenTelemetry conventions for generative AI with content as attributes, old keys and new, and is what plain gen_ai.*

@@ -25,6 +25,8 @@ var _ = add(Dialect{
 		FactSession:       "run the agent in a session (ai.createSession), or set session.id on the flow's span: Genkit names no conversation by itself",
 		FactUsage:         "update the model plugin: it must return usage in its response",
 		FactFinishReason:  "update the model plugin: it must return finishReason",
+		FactModelCalls:    "call the model through Genkit (ai.generate): a client that is called beside it has no span",
+		FactModelName:     keptBy("Genkit", "genkit:name"),
 	},
 })
 

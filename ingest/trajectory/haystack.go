@@ -28,6 +28,7 @@ var _ = add(Dialect{
 		FactFinishReason:  haystackContent + ": counts and finish reason are part of the replies",
 		FactModelName:     haystackContent + ": the model's name is part of the replies",
 		FactSession:       "set session.id on a span around the run",
+		FactModelCalls:    "call the model by a chat generator that is a component of the pipeline, or by haystack's Agent: other calls have no span",
 	},
 })
 

@@ -27,6 +27,7 @@ var _ = add(Dialect{
 		FactUsage:         "set usageDetails on the generation; of streams ask the provider to include usage (OpenAI: stream_options.include_usage = true)",
 		FactFinishReason:  "put finish_reason into the generation's output or metadata: the OpenAI wrapper leaves it out",
 		FactModelName:     "set model on the generation",
+		FactModelCalls:    `record each call of a model as an observation of type generation: observeOpenAI(client), the LangChain CallbackHandler, startActiveObservation(name, fn, {asType: "generation"})`,
 	},
 })
 

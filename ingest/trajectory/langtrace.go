@@ -27,6 +27,9 @@ var _ = add(Dialect{
 		FactUsage:         "ask the provider to include usage in streams (OpenAI: stream_options.include_usage = true): Langtrace only estimates it",
 		FactFinishReason:  "Langtrace records no finish reason: instrument the client with another SDK beside it",
 		FactSession:       "add session.id by withAdditionalAttributes (Python: inject_additional_attributes)",
+		FactModelCalls:    "call Langtrace.init before the provider's client is imported, or pass the client in instrumentations",
+		FactArguments:     "do not set TRACE_PROMPT_COMPLETION_DATA=false, and do not stream: of streams Langtrace loses the requested calls",
+		FactModelName:     keptBy("Langtrace", "gen_ai.request.model"),
 	},
 })
 
@@ -78,7 +81,7 @@ func readLangtrace(s *Span) Facts {
 	if !f.Streamed {
 		return f
 	}
-	if f.Usage.Input == nil || *f.Usage.Input == 0 { // counted from the chunks, which is no count
+	if strings.HasPrefix(s.Scope, "@langtrase/") || f.Usage.Input == nil || *f.Usage.Input == 0 { // chunks and words are counted, which is no count
 		f.Usage = Usage{CostUSD: f.Usage.CostUSD}
 	}
 	if textOf(f.Output) == "" && !requests(f.Output) && s.Status != StatusError {

@@ -25,6 +25,10 @@ var _ = add(Dialect{
 		FactReply:         liteLLMContent,
 		FactSession:       "pass litellm_session_id (or metadata.session_id) with each request",
 		FactUsage:         "set stream_options.include_usage = true in streamed requests (proxy: always_include_stream_usage)",
+		FactModelCalls:    `set litellm.callbacks = ["otel"] (proxy: litellm_settings.callbacks)`,
+		FactToolSchemas:   "pass the tools with their parameters in the request: LiteLLM writes them as llm.request.functions.N.parameters",
+		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactModelName:     keptBy("LiteLLM", "gen_ai.request.model"),
 	},
 })
 

@@ -20,6 +20,13 @@ var _ = add(Dialect{
 		FactUsage:         "ask the provider to include usage in streams (OpenAI: stream_options.include_usage = true)",
 		FactSession:       "set session.id with logfire.set_baggage around the run",
 		FactFinishReason:  "update logfire, and set version=['latest'] in instrument_openai or instrument_anthropic",
+		FactModelCalls:    "call logfire.instrument_openai() or logfire.instrument_anthropic() for the client that is used",
+		FactToolCalls:     logfireScrub,
+		FactToolSchemas:   logfireScrub,
+		FactArguments:     logfireScrub,
+		FactUserMessages:  logfireScrub,
+		FactReply:         logfireScrub,
+		FactModelName:     logfireScrub,
 	},
 })
 
@@ -96,3 +103,5 @@ func logfireAnswer(answer object) []Message {
 	}
 	return nil
 }
+
+const logfireScrub = "let the scrubber pass request_data and response_data (scrubbing= of logfire.configure): what was asked and answered is in them alone"

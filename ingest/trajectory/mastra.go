@@ -24,6 +24,10 @@ var _ = add(Dialect{
 		FactReply:         "remove span output processors that drop the output of agent_run and model_step spans",
 		FactSession:       "call agent.generate with memory: {thread, resource}, or with tracingOptions: {metadata: {sessionId}}",
 		FactUsage:         "use a provider that returns usage; of streams ask it to include usage",
+		FactModelCalls:    "keep model_generation and model_step spans in the export (excludeSpanTypes)",
+		FactToolsOffered:  "update @mastra/otel-exporter: it lists the tools' names in gen_ai.tool.definitions",
+		FactFinishReason:  "keep model_step spans in the export (excludeSpanTypes): they carry the finish reason",
+		FactModelName:     keptBy("Mastra", "gen_ai.request.model"),
 	},
 })
 

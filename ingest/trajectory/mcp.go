@@ -1,10 +1,13 @@
 package trajectory
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // This dialect reads spans of the Model Context Protocol. Below a tool span they are that same call, seen from the client and from the server: the
 // builder folds them in.
-var _ = add(Dialect{Name: "mcp", Rank: 2, Keys: []string{"mcp."}, Score: scoreMCP, Read: readMCP, Remedies: genaiRemedies})
+var _ = add(Dialect{Name: "mcp", Rank: 2, Keys: []string{"mcp."}, Score: scoreMCP, Read: readMCP, Remedies: mcpRemedies()})
 
 func scoreMCP(s *Span) int {
 	if s.Attrs.Has("mcp.method.name") {
@@ -34,4 +37,14 @@ func readMCP(s *Span) Facts {
 		}
 	}
 	return f
+}
+
+// mcpRemedies are those of the conventions; what a server cannot know, its client tells.
+func mcpRemedies() map[Fact]string {
+	const behind = "MCP spans tell of tools alone: instrument the agent that calls them, and let the client pass its context (params._meta.traceparent), so that both are one trace"
+	out := maps.Clone(genaiRemedies)
+	for _, f := range []Fact{FactModelCalls, FactToolCalls, FactToolsOffered, FactToolSchemas, FactUsage, FactFinishReason, FactModelName, FactUserMessages, FactReply} {
+		out[f] = behind
+	}
+	return out
 }

@@ -25,6 +25,8 @@ var _ = add(Dialect{
 		FactSession:       `call mlflow.update_current_trace(metadata={"mlflow.trace.session": ...}), with an MLflow version that copies it to session.id`,
 		FactUsage:         "update mlflow (3.1 or later records mlflow.chat.tokenUsage); of streams ask the provider to include usage",
 		FactFinishReason:  "use autolog() of the model client: it records the whole response",
+		FactModelCalls:    "call mlflow.<flavor>.autolog() of the model client, or trace the call with span_type=SpanType.CHAT_MODEL",
+		FactModelName:     "use autolog() of the model client: it records the whole request, the model's name in it",
 	},
 })
 

@@ -25,6 +25,9 @@ var _ = add(Dialect{
 		FactReply:         openAIAgentsContent,
 		FactSession:       "set session.id (or gen_ai.conversation.id) on the agent's spans: the SDK's group_id is not exported",
 		FactUsage:         "of streams set ModelSettings(include_usage=True)",
+		FactModelCalls:    "do not set OPENAI_AGENTS_DISABLE_TRACING=1 or RunConfig(tracing_disabled=True): the instrumentation listens to the SDK's own traces",
+		FactFinishReason:  "update the instrumentation: OpenLLMetry's writes gen_ai.response.finish_reasons; the Responses API itself states a status only",
+		FactModelName:     "set model on the Agent or in RunConfig, so that the span names it",
 	},
 })
 

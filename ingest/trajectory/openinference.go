@@ -26,6 +26,9 @@ var _ = add(Dialect{
 		FactSession:       "wrap the run in setSession(context, {sessionId}) (Python: using_session(session_id=...))",
 		FactWhole:         "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (128 by default: long histories push out the answer)",
 		FactToolExecution: "wrap tools with traceTool / @tracer.tool, or use the instrumentor of the framework that runs them",
+		FactModelCalls:    "add the instrumentor of the model client (openinference-instrumentation-openai, @arizeai/openinference-instrumentation-openai and their kin): that of a framework may see the run alone",
+		FactFinishReason:  "unset OPENINFERENCE_HIDE_OUTPUTS: the finish reason is in output.value, or in llm.finish_reason of newer instrumentors",
+		FactModelName:     "update the instrumentor: it writes llm.model_name",
 	},
 })
 

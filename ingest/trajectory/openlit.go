@@ -26,6 +26,9 @@ var _ = add(Dialect{
 		FactUsage:         "instrument the provider's client with openlit: the LangChain instrumentation sends an estimate of the input tokens, which is not used",
 		FactCost:          "let openlit fetch its price list, or pass pricingJson (Python: pricing_json): without one it sends a cost of 0",
 		FactSession:       "pass configurable.thread_id to the graph, or set gen_ai.conversation.id on the run's span",
+		FactModelCalls:    "instrument the provider's client with openlit beside the framework: that of the framework alone may see no calls",
+		FactFinishReason:  "instrument the provider's client with openlit beside the framework, and read streams to their end: the finish reason comes last",
+		FactModelName:     keptBy("openlit", "gen_ai.request.model"),
 	},
 })
 

@@ -29,6 +29,8 @@ var _ = add(Dialect{
 		FactUsage:         "use a model that returns usage; of streams read the stream to its end",
 		FactFinishReason:  "update pydantic-ai: version=2 (or higher) in InstrumentationSettings writes finish reasons",
 		FactCost:          "install genai-prices: pydantic-ai then writes operation.cost",
+		FactModelCalls:    "call Agent.instrument_all() (or instrument=True on the agent), so that each call of a model is a chat span",
+		FactModelName:     keptBy("pydantic-ai", "gen_ai.request.model"),
 	},
 })
 

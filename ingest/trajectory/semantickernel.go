@@ -26,6 +26,9 @@ var _ = add(Dialect{
 		FactReply:         semanticKernelContent,
 		FactSession:       "set session.id on a span around the run",
 		FactUsage:         "ask the provider to include usage in streams",
+		FactModelCalls:    "set SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS=true: without it Semantic Kernel opens no spans of model calls",
+		FactFinishReason:  "use a connector that sets the finish reason: Semantic Kernel writes gen_ai.response.finish_reason from it",
+		FactModelName:     keptBy("Semantic Kernel", "gen_ai.request.model"),
 	},
 })
 

@@ -25,6 +25,9 @@ var _ = add(Dialect{
 		FactSession:       "call Sentry.setConversationId(id) (Python: sentry_sdk.ai.set_conversation_id)",
 		FactUsage:         "ask the provider to include usage in streams (OpenAI: stream_options.include_usage = true)",
 		FactWhole:         "set enableTruncation: false in Sentry's integration of the provider: long histories lose their first messages",
+		FactModelCalls:    "add Sentry's integration of the provider (openAIIntegration, anthropicAIIntegration, vercelAIIntegration and their kin; Python: OpenAIIntegration ...)",
+		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactModelName:     keptBy("Sentry", "gen_ai.request.model"),
 	},
 })
 

@@ -21,6 +21,9 @@ var _ = add(Dialect{
 		FactReply:         "Spring AI writes answers to the application's log only (spring.ai.chat.observations.log-completion=true): record gen_ai.output.messages with an ObservationHandler or filter",
 		FactSession:       "give the chat client a conversation: .advisors(a -> a.param(ChatMemory.CONVERSATION_ID, id))",
 		FactUsage:         "ask the provider to include usage in streams (spring.ai.openai.chat.options.stream-usage=true)",
+		FactModelCalls:    "call the model through Spring AI's ChatModel or ChatClient, with an ObservationRegistry and a tracing bridge (spring-boot-starter-actuator)",
+		FactFinishReason:  "update spring-ai: newer versions write gen_ai.response.finish_reasons",
+		FactModelName:     keptBy("Spring AI", "gen_ai.request.model"),
 	},
 })
 

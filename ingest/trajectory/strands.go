@@ -26,6 +26,8 @@ var _ = add(Dialect{
 		FactSession:       `give the agent trace attributes: trace_attributes={"session.id": ...} (TypeScript: traceAttributes)`,
 		FactUsage:         "use a model provider that returns usage; of streams ask it to include usage",
 		FactToolExecution: "update strands-agents: each executed tool has an execute_tool span",
+		FactModelCalls:    "keep the chat spans in the export: Strands opens one around each call of a model",
+		FactModelName:     keptBy("Strands", "gen_ai.request.model"),
 	},
 })
 

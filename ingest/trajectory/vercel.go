@@ -24,6 +24,9 @@ var _ = add(Dialect{
 		FactReply:         "set experimental_telemetry.recordOutputs = true",
 		FactSession:       "set experimental_telemetry.metadata.sessionId (version 7: runtimeContext with sessionId)",
 		FactUsage:         "ask the provider to include usage in streams",
+		FactModelCalls:    "set experimental_telemetry.isEnabled = true on each generateText, streamText, generateObject and streamObject",
+		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactModelName:     keptBy("the AI SDK", "ai.model.id"),
 	},
 })
 

@@ -20,6 +20,11 @@ var _ = add(Dialect{
 		FactUserMessages:  "pass recordInputs: true to the OpenTelemetry integration of @ai-sdk/otel",
 		FactReply:         "pass recordOutputs: true to the OpenTelemetry integration of @ai-sdk/otel",
 		FactSession:       "pass runtimeContext: true to the OpenTelemetry integration, with sessionId in the call's runtimeContext",
+		FactModelCalls:    "register the OpenTelemetry integration of @ai-sdk/otel, and do not switch telemetry off for single calls",
+		FactToolSchemas:   "pass recordInputs: true to the OpenTelemetry integration of @ai-sdk/otel",
+		FactUsage:         "ask the provider to include usage in streams, and read them to their end",
+		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactModelName:     keptBy("the AI SDK", "gen_ai.request.model"),
 	},
 })
 
@@ -53,6 +58,9 @@ func readVercel7(s *Span) Facts {
 	switch f.Role {
 	case RoleModel:
 		genaiContent(a, &f)
+		if f.Usage.Reasoning == nil {
+			f.Usage.Reasoning = a.Int("ai.usage.outputTokenDetails.reasoningTokens") // supplemental; the conventions' key came later
+		}
 		if f.Input.Text != "" {
 			f.Input.Parse = parseVercel7
 		}

@@ -22,6 +22,12 @@ var _ = add(Dialect{
 		FactResults:       "leave the agent's memory on: a call that was refused has no span of its own",
 		FactUsage:         "VoltAgent records usage of the last step and of the whole run, not of each call",
 		FactSession:       "pass conversationId to generateText and streamText (and userId)",
+		FactModelCalls:    "keep the llm:* spans in the export: VoltAgent opens one around each loop of a model and its tools",
+		FactToolsOffered:  "update @voltagent/core: it lists the tools' names in llm.tools",
+		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactUserMessages:  "do not strip input and output of VoltAgent's spans on their way",
+		FactReply:         "do not strip input and output of VoltAgent's spans on their way",
+		FactModelName:     keptBy("VoltAgent", "llm.model"),
 	},
 })
 
