@@ -57,7 +57,7 @@ type fields trajectory.Trajectory
 // digested copies what a sketch holds. Whatever is not named here does not get into one.
 func digested(t *trajectory.Trajectory) *trajectory.Trajectory {
 	out := &trajectory.Trajectory{
-		TraceID: t.TraceID, SessionID: name(t.SessionID), Service: name(t.Service), Version: name(t.Version), Route: name(t.Route),
+		TraceID: t.TraceID, SessionID: name(t.SessionID), UserID: digest(t.UserID), Service: name(t.Service), Version: name(t.Version), Route: name(t.Route),
 		Start: t.Start, End: t.End, Spans: t.Spans, Complete: t.Complete, RootError: errorOf(t.RootError),
 	}
 	for _, u := range t.UserMessages {
@@ -94,12 +94,30 @@ func modelCall(m *trajectory.ModelCall) trajectory.ModelCall {
 		Error: errorOf(m.Error), Start: m.Start, End: m.End, Streamed: m.Streamed, InTotal: m.InTotal,
 	}
 	for _, n := range m.New {
-		msg := trajectory.Message{Role: n.Role}
-		for _, p := range n.Parts {
-			p.Text, p.ID, p.Name, p.Value = digest(p.Text), name(p.ID), name(p.Name), plain(p.Value)
-			msg.Parts = append(msg.Parts, p)
+		out.New = append(out.New, message(&n))
+	}
+	return out
+}
+
+// message holds one digest of all that the message says, and its calls and results as those of the trajectory are held.
+func message(m *trajectory.Message) trajectory.Message {
+	out := trajectory.Message{Role: m.Role}
+	if text := m.Text(); text != "" {
+		out.Parts = append(out.Parts, trajectory.Part{Kind: trajectory.PartText, Text: digest(text)})
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		d := trajectory.Part{Kind: p.Kind, ID: name(p.ID), Name: toolName(p.Name), Failed: p.Failed, Unrecorded: p.Unrecorded}
+		switch p.Kind {
+		case trajectory.PartToolCall:
+			d.Value = arguments(p.Value)
+		case trajectory.PartToolResult:
+			d.Outcome = p.Told()
+			d.Value = result(&trajectory.ToolCall{Result: p.Value, HasResult: !p.Unrecorded, Outcome: d.Outcome})
+		default:
+			continue
 		}
-		out.New = append(out.New, msg)
+		out.Parts = append(out.Parts, d)
 	}
 	return out
 }

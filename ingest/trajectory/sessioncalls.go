@@ -148,8 +148,12 @@ func (j *joiner) answers(p *piece) {
 
 // answered gives a call its result. The part goes on with what asked for it.
 func (j *joiner) answered(p *piece, c *joined, r *Part, span string) {
-	c.answer(r, span)
-	c.timedOut()
+	if r.Outcome != "" {
+		c.tell(r, span)
+	} else {
+		c.answer(r, span)
+		c.timedOut()
+	}
 	p.met[callKey(c.ID, c.Name, c.Arguments)] = true
 }
 

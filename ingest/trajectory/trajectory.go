@@ -265,6 +265,7 @@ type Part struct {
 	Value      Value
 	Failed     bool
 	Unrecorded bool
+	Outcome    Outcome // what a tool result tells, where Value is a digest that does not; else ""
 }
 
 // Fact names something that a rule may need.
