@@ -69,7 +69,7 @@ func (b *builder) readSpans() {
 				}
 			}
 		}
-		b.out.agentic = b.out.agentic || n.score >= strongScore
+		b.out.agentic = b.out.agentic || n.score >= strongScore || n.facts.Agent != ""
 		if n.facts.Role == RoleNone && n.score >= strongScore {
 			continue // known, and nothing of interest
 		}

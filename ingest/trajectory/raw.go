@@ -4,7 +4,7 @@ import "strings"
 
 // Home-made spans with bare keys. They are taken for a model call only where two of a model, tokens and a prompt are there, and for a tool's
 // execution where two of a name, arguments and a result are: a span of HTTP may well carry a model.
-var _ = add(Dialect{
+var raw = add(Dialect{
 	Name:  "raw",
 	Rank:  35,
 	Keys:  []string{"model", "llm.", "llm_model", "ai.model", "tool", "tokens", "usage.", "input_tokens", "output_tokens", "prompt", "completion", "messages"},

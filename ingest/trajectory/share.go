@@ -104,6 +104,9 @@ func (b *builder) sharesOfModels(s shares) {
 		calls = calls || len(c.node.facts.Output) > 0 || len(m.ToolCalls) > 0 || c.hasIn && len(b.calls) > 1
 		offered = offered || m.Offered != nil
 	}
+	if len(b.out.ModelCalls)+len(b.out.ToolCalls) == 0 {
+		s.count(FactToolCalls, false) // an agent's trace in which neither shows
+	}
 	names, schemas := b.definitions()
 	if some {
 		s.count(FactToolCalls, calls)
