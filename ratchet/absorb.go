@@ -71,19 +71,26 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 		return nil
 	}
 	steps := map[string][]func(*Group) bool{}
+	past, err := a.lineagesOf(ctx, vs)
+	if err != nil {
+		return err
+	}
 	for _, v := range vs {
 		for _, fp := range v.gone() {
-			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.subject(), v.Revision, v.seq) })
+			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.subject(), v.Revision, &v.Context, v.seq) })
 		}
 		for _, f := range v.Findings {
 			o := Occurrence{Finding: f, Service: v.Service, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
 			o.Again = v.Replaces.had(f)
 			if v.onSession() {
 				o.TraceID, o.Session, o.Unrecorded = f.TraceID(), v.Session, v.Unrecorded
+			} else {
+				o.Context, o.Began = &v.Context, past.history(v).Before(v.Context, f.Fingerprint.Agent, v.Seen)
 			}
 			fp := f.Fingerprint.Digest()
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Take(o) })
 		}
+		past.follow(v)
 	}
 	last := vs[len(vs)-1].seq
 	for _, fp := range slices.Sorted(maps.Keys(steps)) {

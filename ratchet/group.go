@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/lineage"
 )
 
 // The bounds of a group, so that its value stays small.
@@ -55,6 +56,9 @@ type Group struct {
 	Tried       int                  `json:"tried"`   // specimens of which no case could be made
 	Applied     uint64               `json:"applied"` // sequence of the last message of FINDINGS that was folded in
 	Seen        []string             `json:"seen"`    // the latest traces with their revisions, so that a verdict published twice counts once
+
+	Began  *lineage.Began `json:"began,omitzero"`  // what came before the first sighting; nil when that is not known
+	Spread lineage.Spread `json:"spread,omitzero"` // how the sightings lie over versions, models and prompts
 }
 
 // Specimen is one finding of the group, with the object that holds its trace.
@@ -105,6 +109,9 @@ type Occurrence struct {
 
 	Session    string // key of the session that the finding is on, "" where it is on the trace alone
 	Unrecorded string // of a session: why there is no Object
+
+	Context *lineage.Context // what produced the trace; nil for a session
+	Began   *lineage.Began   // what came before; taken over from the first occurrence alone
 }
 
 // subject is what counts once: the trace, or the session.
@@ -125,6 +132,7 @@ func (g *Group) Take(o Occurrence) bool {
 	g.Severity = worse(g.Severity, f.Severity)
 	g.Confidence = max(g.Confidence, f.Confidence)
 	if !g.counts(i, o.Again) {
+		g.begin(o, g.Count == 0)
 		g.Count++
 	}
 	g.FirstSeen, g.LastSeen = earlier(g.FirstSeen, o.Seen), later(g.LastSeen, o.Seen)
@@ -134,8 +142,9 @@ func (g *Group) Take(o Occurrence) bool {
 	return true
 }
 
-// Retract takes a trace out, or a session by its key, whose new revision no longer shows the failure that the one before did.
-func (g *Group) Retract(subject, revision string, sequence uint64) bool {
+// Retract takes a trace out, or a session by its key, whose new revision no longer shows the failure that the one before did. c is what produced the trace,
+// nil where that is not known.
+func (g *Group) Retract(subject, revision string, c *lineage.Context, sequence uint64) bool {
 	i := g.seen(subject)
 	if sequence != 0 && sequence <= g.Applied || g.Count == 0 || !g.counts(i, true) {
 		return false
@@ -143,6 +152,9 @@ func (g *Group) Retract(subject, revision string, sequence uint64) bool {
 	g.Count--
 	g.remember(i, seenKey(subject, revision)+retracted)
 	g.Specimens = slices.DeleteFunc(g.Specimens, func(s Specimen) bool { return s.subject() == subject })
+	if c != nil {
+		g.Spread.Add(*c, g.Fingerprint.Agent, -1)
+	}
 	if g.Count == 0 { // nothing is left of which to say how bad or how sure
 		g.Severity, g.Confidence, g.Sessions, g.Refused, g.Tried = "", 0, nil, "", 0
 	}

@@ -62,11 +62,11 @@ func TestRetract(t *testing.T) {
 	g.Take(occurrence(2))
 	g.Applied = 2
 	o := occurrence(1)
-	if !g.Retract(o.TraceID, "r9", 3) || g.Count != 1 || len(g.Specimens) != 1 {
+	if !g.Retract(o.TraceID, "r9", nil, 3) || g.Count != 1 || len(g.Specimens) != 1 {
 		t.Errorf("after the retraction: count %d, %d specimens, want 1 and 1", g.Count, len(g.Specimens))
 	}
 	g.Applied = 3
-	if g.Retract(o.TraceID, "r9", 4) {
+	if g.Retract(o.TraceID, "r9", nil, 4) {
 		t.Error("retracted twice")
 	}
 	o.Revision, o.Sequence = "r10", 5

@@ -13,7 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/classify/sight"
+	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
 // Service is what was seen of one service: how its traces were judged, which runs no rule explains, and what pawl is blind to. Key in the services
@@ -24,6 +26,7 @@ type Service struct {
 	Unexplained []Unexplained            `json:"unexplained"` // the latest
 	FirstSeen   time.Time                `json:"first_seen"`
 	LastSeen    time.Time                `json:"last_seen"`
+	History     lineage.History          `json:"history"` // what its runs were produced by
 	Applied     uint64                   `json:"applied"` // last message of FINDINGS that was folded in
 }
 
@@ -59,6 +62,7 @@ func (s *Service) take(v sequenced) {
 		s.Unexplained = last(append(s.Unexplained, Unexplained{v.TraceID, clip(v.Unexplained, maxRemedy), v.Seen}), maxUnexplained)
 	}
 	s.Take(v.Sight, v.Inapplicable)
+	produced(&s.History, v.Verdict)
 }
 
 // clip bounds a text, in bytes.
@@ -92,7 +96,7 @@ func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 			if s.Applied == before {
 				return nil, nil
 			}
-			return json.Marshal(s, json.Deterministic(true))
+			return s.encode()
 		})
 		if err != nil {
 			err = fmt.Errorf("service %q: %w", name, err)
@@ -102,6 +106,16 @@ func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 		}
 	}
 	return nil
+}
+
+// encode writes the service's value. Where it would be too large, the history starts again: it is the part that grows with what emitters send.
+func (s *Service) encode() ([]byte, error) {
+	doc, err := json.Marshal(s, json.Deterministic(true))
+	if err != nil || len(doc) <= queue.MaxValue {
+		return doc, err
+	}
+	s.History = lineage.History{}
+	return json.Marshal(s, json.Deterministic(true))
 }
 
 // noService is the key of traces whose resource names no service.

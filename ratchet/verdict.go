@@ -7,6 +7,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/classify/sight"
 )
 
@@ -28,6 +29,7 @@ type Verdict struct {
 
 	Inapplicable []classify.Inapplicable `json:"inapplicable"`
 	Sight        sight.Trace             `json:"sight"`       // what the trace shows of its emitters
+	Context      lineage.Context         `json:"context"`     // what produced the trace; empty on a session
 	Unexplained  string                  `json:"unexplained"` // of an unclassified trace: what it says of itself
 
 	Sketch     []byte `json:"sketch,omitzero"`     // of a trace that is of a session: what the session is judged by
@@ -40,6 +42,9 @@ func (v *Verdict) onSession() bool { return v.Session != "" }
 
 // session is the key of the session that the verdict is on, or that its trace is of; "" for none.
 func (v *Verdict) session() string { return cmp.Or(v.Session, sessionKey(v.Service, v.SessionID)) }
+
+// failing says that the trace shows a failure.
+func (v *Verdict) failing() bool { return v.Verdict == classify.Failing }
 
 // subject is what the verdict is on: the id of its trace, or the key of its session.
 func (v *Verdict) subject() string { return cmp.Or(v.Session, v.TraceID) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
@@ -61,7 +62,7 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		v.Findings = append(v.Findings, NewFound(f))
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
 	}
-	v.Inapplicable, v.Sight = report.Inapplicable, sight.Look(tr)
+	v.Inapplicable, v.Sight, v.Context = report.Inapplicable, sight.Look(tr), lineage.ContextOf(tr)
 	if report.Verdict == classify.Unclassified {
 		v.Unexplained = classify.Unexplained(tr)
 	}
