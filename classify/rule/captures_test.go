@@ -90,7 +90,14 @@ func eachLine(t *testing.T, path string, f func([]byte)) {
 	}
 }
 
-func (c capture) trajectories(t *testing.T) []*trajectory.Trajectory {
+func (c capture) trajectories(t *testing.T) (out []*trajectory.Trajectory) {
+	for _, tr := range c.traces(t) {
+		out = append(out, trajectory.Build(tr))
+	}
+	return out
+}
+
+func (c capture) traces(t *testing.T) []trajectory.Trace {
 	var traces []ptrace.Traces
 	var logs []plog.Logs
 	eachLine(t, filepath.Join(c.dir, c.scenario+".otlp.jsonl.gz"), func(b []byte) {
@@ -109,11 +116,7 @@ func (c capture) trajectories(t *testing.T) []*trajectory.Trajectory {
 			logs = append(logs, ld)
 		}
 	})
-	var out []*trajectory.Trajectory
-	for _, tr := range trajectory.FromOTLP(traces, logs) {
-		out = append(out, trajectory.Build(tr))
-	}
-	return out
+	return trajectory.FromOTLP(traces, logs)
 }
 
 func engine(t testing.TB) *classify.Engine {

@@ -60,6 +60,12 @@ func same(t *testing.T, e *classify.Engine, name string, parts []*trajectory.Tra
 		t.Errorf("%s: the join of the sketches has %d calls, %d user messages and turns %v, want %d, %d and %v", name, len(short.ToolCalls), len(short.UserMessages),
 			short.Turns, len(full.ToolCalls), len(full.UserMessages), full.Turns)
 	}
+	for i := range min(len(full.ToolCalls), len(short.ToolCalls)) {
+		a, b := &full.ToolCalls[i], &short.ToolCalls[i]
+		if a.SpanID != b.SpanID || a.TraceID != b.TraceID || a.Outcome != b.Outcome || a.HasResult != b.HasResult || a.Executed != b.Executed || a.Recalled != b.Recalled {
+			t.Errorf("%s: call %d of the join of the sketches is %+v, want %+v", name, i, b, a)
+		}
+	}
 	want, got := e.ClassifySession(full, nil), e.ClassifySession(short, nil)
 	if !reflect.DeepEqual(want, got) {
 		t.Errorf("%s: the session of sketches shows\n%+v\nwant\n%+v", name, got, want)
@@ -170,8 +176,27 @@ func TestSketchesOfCaptures(t *testing.T) {
 			same(t, e, c.sdk+" "+c.scenario+" "+id, parts)
 			sessions++
 		}
+		for _, tr := range c.traces(t) {
+			same(t, e, c.sdk+" "+c.scenario+" in thirds", thirds(tr))
+		}
 	}
 	t.Logf("%d sessions; sketches take %d bytes a span", sessions, bytes/max(spans, 1))
+}
+
+// thirds makes three traces of one, by time, as though the agent had lost its context twice.
+func thirds(tr trajectory.Trace) (out []*trajectory.Trajectory) {
+	spans := slices.SortedStableFunc(slices.Values(tr.Spans), func(a, b trajectory.Span) int { return a.Start.Compare(b.Start) })
+	for i := range 3 {
+		part := trajectory.Trace{ID: fmt.Sprintf("%032x", i+1)}
+		for _, s := range spans[i*len(spans)/3 : (i+1)*len(spans)/3] {
+			s.TraceID = part.ID
+			part.Spans = append(part.Spans, s)
+		}
+		p := trajectory.Build(part)
+		p.SessionID = "s"
+		out = append(out, p)
+	}
+	return out
 }
 
 // TestSketchesOfAnything compares sessions of random calls: equal and unequal arguments and answers, volatile fields, errors, gaps, users in between.
