@@ -12,6 +12,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/classify/price"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -23,6 +24,7 @@ type Options struct {
 	Params   map[string]map[string]any // per rule name: parameters that differ from the defaults
 	Severity map[Label]Severity        // per label: the severity of its findings, in place of the rule's
 	Catalog  *catalog.Catalog          // nil: no tools beside those that spans offer
+	Prices   *price.Table              // nil: no cost beside what spans report
 }
 
 // Engine runs rules over trajectories. It is safe for concurrent use.
@@ -30,6 +32,7 @@ type Engine struct {
 	lg      *slog.Logger
 	rules   []armed
 	catalog *catalog.Catalog
+	prices  *price.Table
 	schemas *Schemas
 	broken  atomic.Int64
 }
@@ -45,7 +48,7 @@ type armed struct {
 // New builds an engine. Rules of one name, parameters that a rule does not have, parameters for a rule that does not exist, and unknown
 // labels or severities are errors; names that are nearly right are pointed out.
 func New(lg *slog.Logger, rules []Rule, o Options) (*Engine, error) {
-	e := &Engine{lg: lg.With("component", "classify"), catalog: o.Catalog, schemas: NewSchemas()}
+	e := &Engine{lg: lg.With("component", "classify"), catalog: o.Catalog, prices: o.Prices, schemas: NewSchemas()}
 	if e.catalog == nil {
 		e.catalog, _ = catalog.New(nil)
 	}
@@ -102,9 +105,13 @@ type Report struct {
 	Primary      *Label // the label of the root cause; nil unless the verdict is failing
 }
 
-// Classify runs every rule over a trajectory. The snapshot may be nil. It never fails: a rule that breaks is logged, counted, and
-// inapplicable.
+// Price completes the trajectory with the costs that no span reports. Classify does so by itself; who measures before it asks for it.
+func (e *Engine) Price(t *trajectory.Trajectory) { e.prices.Fill(t) }
+
+// Classify completes the costs and runs every rule over a trajectory, which nobody else may be using. The snapshot may be nil. It never
+// fails: a rule that breaks is logged, counted, and inapplicable.
 func (e *Engine) Classify(t *trajectory.Trajectory, s *baseline.Snapshot) Report {
+	e.Price(t)
 	r := Report{Findings: []Finding{}, Inapplicable: []Inapplicable{}}
 	for i := range e.rules {
 		res := e.run(&e.rules[i], t, s)

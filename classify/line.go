@@ -18,8 +18,8 @@ type Line struct {
 	Stats        Stats          `json:"stats"`
 }
 
-// Stats counts what a trace holds. Tokens and cost are sums over model calls, and over agents' totals where their calls tell nothing; nil when
-// none tells them.
+// Stats counts what a trace holds. Tokens are sums over model calls, and over agents' totals where their calls tell nothing; nil when none tells
+// them. The cost is the whole run's, in USD, as spans report it or the price list has it; nil unless that of every call is known.
 type Stats struct {
 	Spans        int      `json:"spans"`
 	Steps        int      `json:"steps"`
@@ -50,6 +50,9 @@ func NewStats(t *trajectory.Trajectory) Stats {
 	for _, a := range t.AgentTotals {
 		s.add(a.Usage)
 	}
+	if usd, known := t.Cost(); known {
+		s.CostUSD = &usd
+	}
 	return s
 }
 
@@ -57,10 +60,9 @@ func (s *Stats) add(u trajectory.Usage) {
 	s.InputTokens = plus(s.InputTokens, u.Input)
 	s.OutputTokens = plus(s.OutputTokens, u.Output)
 	s.CachedTokens = plus(s.CachedTokens, u.CacheRead)
-	s.CostUSD = plus(s.CostUSD, u.CostUSD)
 }
 
-func plus[T int64 | float64](sum, v *T) *T {
+func plus(sum, v *int64) *int64 {
 	switch {
 	case v == nil:
 		return sum

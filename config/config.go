@@ -25,6 +25,7 @@ type Config struct {
 	GHPR     GHPR               `yaml:"ghpr" doc:"pull requests"`
 	Policy   []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
 	Tools    []Tool             `yaml:"tools" doc:"the tool catalog, beside what spans and MCP servers offer"`
+	Prices   []Price            `yaml:"prices" doc:"what models cost, before pawl's own dated list; first match wins"`
 	Absorb   Absorb             `yaml:"absorb" doc:"which findings become cases"`
 	Gate     Gate               `yaml:"gate" doc:"how pawl check runs an agent"`
 	Targets  []Target           `yaml:"targets" doc:"the repository a service's cases go to; first match wins"`
@@ -224,6 +225,19 @@ type Execution struct {
 	LLM         Exec     `yaml:"llm" doc:"whether the tool calls a model"`
 	ExternalAPI Exec     `yaml:"external_api" doc:"whether the tool calls an outside service"`
 	Providers   []string `yaml:"providers" doc:"the outside services"`
+}
+
+// Price is what the tokens of some models cost, in USD per million; what is nil costs as Input or Output does. It computes the cost of calls
+// whose spans report none.
+type Price struct {
+	Provider   string    `yaml:"provider" null:"any" doc:"the provider of the model, as pawl trajectory prints it"`
+	Model      ModelGlob `yaml:"model" required:"true" doc:"the model as spans name it, responded or requested; * is any run of characters, ? any one"`
+	Input      float64   `yaml:"input" required:"true" min:"0" doc:"USD per million input tokens"`
+	Output     float64   `yaml:"output" required:"true" min:"0" doc:"USD per million output tokens"`
+	CacheRead  *float64  `yaml:"cache_read" null:"as input" min:"0" doc:"USD per million input tokens read from the provider's cache"`
+	CacheWrite *float64  `yaml:"cache_write" null:"as input" min:"0" doc:"USD per million input tokens written to the provider's cache"`
+	AudioIn    *float64  `yaml:"audio_in" null:"as input" min:"0" doc:"USD per million input tokens of audio"`
+	AudioOut   *float64  `yaml:"audio_out" null:"as output" min:"0" doc:"USD per million output tokens of audio"`
 }
 
 // Absorb says which findings become cases: MinCount occurrences, or one if it is blocking.

@@ -127,6 +127,18 @@ func (g *Glob) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// ModelGlob is a pattern of models' names: * is any run of characters, slashes too, ? any one; case does not matter.
+type ModelGlob string
+
+// UnmarshalText refuses the empty pattern.
+func (g *ModelGlob) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("the empty pattern matches nothing; write \"*\" for all")
+	}
+	*g = ModelGlob(text)
+	return nil
+}
+
 // KeyGlob is a pattern of attribute keys: * is any run of characters, ? any one.
 type KeyGlob string
 

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // conflict is a mistake between fields: each alone is fine.
@@ -26,7 +27,7 @@ func (c Config) Validate() error {
 func (c Config) conflicts() []conflict {
 	return slices.Concat(
 		c.openListeners(), c.samePorts(), c.certificates(), c.queueConflicts(), c.times(), c.proposals(), c.judgeConflicts(),
-		c.toolConflicts(), c.names(), c.ruleConflicts(),
+		c.toolConflicts(), c.names(), c.ruleConflicts(), c.priceConflicts(),
 	)
 }
 
@@ -192,6 +193,25 @@ func (c Config) toolConflicts() []conflict {
 			key := fmt.Sprintf("tools[%d].schema_file", i)
 			found = append(found, conflict{key, fmt.Sprintf("`tools[%d]` has `schema` and `schema_file`", i), "keep one"})
 		}
+	}
+	return found
+}
+
+// priceConflicts refuses a cache that is dearer than none, and a price that an earlier one hides.
+func (c Config) priceConflicts() []conflict {
+	var found []conflict
+	seen := map[[2]string]int{}
+	for i, p := range c.Prices {
+		if p.CacheRead != nil && *p.CacheRead > p.Input {
+			found = append(found, conflict{fmt.Sprintf("prices[%d].cache_read", i), fmt.Sprintf("`prices[%d].cache_read` is more than its `input`", i),
+				"a cached token costs less than a fresh one: are the two swapped?"})
+		}
+		name := [2]string{strings.ToLower(p.Provider), strings.ToLower(string(p.Model))}
+		if first, ok := seen[name]; ok {
+			found = append(found, conflict{fmt.Sprintf("prices[%d].model", i), fmt.Sprintf("`prices[%d]` is for the same models as `prices[%d]`, which goes before it", i, first), "keep one"})
+			continue
+		}
+		seen[name] = i
 	}
 	return found
 }

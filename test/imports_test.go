@@ -46,7 +46,7 @@ var layers = []layer{
 	{"classify/judge", []string{"classify", "ingest/trajectory"}},
 	{"classify/triage", []string{"classify", "classify/sight", "classify/lineage", "ratchet", "ratchet/regcase", "ingest/trajectory", "ghpr"}},
 	{"classify/internal/texttraj", []string{"ingest/trajectory"}},
-	{"classify", []string{"ingest/trajectory", "classify/catalog", "classify/baseline"}},
+	{"classify", []string{"ingest/trajectory", "classify/catalog", "classify/baseline", "classify/price"}},
 
 	{"ratchet/redact", nil},
 	{"ratchet/regcase", []string{"classify", "ingest/trajectory", "ratchet/redact"}},

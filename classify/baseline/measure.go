@@ -45,7 +45,7 @@ func Measure(t *trajectory.Trajectory) Run {
 		r.Values[FreshTokens] = u.input - u.cached + u.output
 		r.Values[Output] = u.output
 	}
-	if c, ok := cost(t); ok {
+	if c, ok := t.Cost(); ok {
 		r.Values[Cost] = c
 	}
 	if t.Complete.HasRoot && !t.Complete.SyntheticTime && t.End.After(t.Start) {
@@ -96,23 +96,3 @@ func tokens(t *trajectory.Trajectory) (sums, bool) {
 }
 
 func counted(u trajectory.Usage) bool { return u.Input != nil && u.Output != nil }
-
-func cost(t *trajectory.Trajectory) (float64, bool) {
-	var sum float64
-	seen := false
-	for _, m := range t.ModelCalls {
-		switch {
-		case m.Usage.CostUSD != nil:
-			sum, seen = sum+*m.Usage.CostUSD, true
-		case m.Error == nil && !m.InTotal:
-			return 0, false
-		}
-	}
-	for _, a := range t.AgentTotals {
-		if a.Usage.CostUSD == nil {
-			return 0, false
-		}
-		sum, seen = sum+*a.Usage.CostUSD, true
-	}
-	return sum, seen
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/classify/price"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ratchet"
 	"github.com/pawl-dev/pawl/ratchet/redact"
@@ -45,6 +46,16 @@ func executionOf(e config.Execution) map[string]any {
 		return nil
 	}
 	return out
+}
+
+// pricesOf is pawl's own list of prices with those of the configuration before it.
+func pricesOf(cfg config.Config) (*price.Table, error) {
+	var own []price.Own
+	for _, p := range cfg.Prices {
+		own = append(own, price.Own{Provider: p.Provider, Model: string(p.Model), Rate: price.Rate{Input: p.Input, Output: p.Output,
+			CacheRead: p.CacheRead, CacheWrite: p.CacheWrite, AudioIn: p.AudioIn, AudioOut: p.AudioOut}})
+	}
+	return price.New(own)
 }
 
 // makerOf builds what makes cases.
