@@ -51,7 +51,11 @@ func readLangfuse(s *Span) Facts {
 		Error:     langfuseError(a),
 		Arguments: Value{Parsed: ParsedAbsent}, Result: Value{Parsed: ParsedAbsent},
 	}
-	switch strings.ToLower(a.Str("langfuse.observation.type")) {
+	kind := strings.ToLower(a.Str("langfuse.observation.type"))
+	if kind == "span" && langfuseRanTool(a) {
+		kind = "tool"
+	}
+	switch kind {
 	case "generation":
 		f.Role = RoleModel
 		langfuseModel(s, &f)
@@ -70,6 +74,16 @@ func readLangfuse(s *Span) Facts {
 		}
 	}
 	return f
+}
+
+// langfuseRanTool says whether a plain span is a tool's: so the first LangChain handlers on OpenTelemetry wrote them. Only a tool's start
+// tells LangChain's handlers its inputs and a colour, and only a tool puts out a tool's message.
+func langfuseRanTool(a Attrs) bool {
+	if a.Has(langfuseMeta+"inputs") && a.Has(langfuseMeta+"color") {
+		return true
+	}
+	_, ok := readToolMessage(a.Text("langfuse.observation.output"))
+	return ok
 }
 
 const langfuseMeta = "langfuse.observation.metadata."
@@ -124,8 +138,33 @@ func langfuseInput(in string, a Attrs, f *Facts) {
 	if f.Input.Text != "" {
 		f.Input.Parse = langfuseMessages
 	}
-	f.OfferedText = cmp.Or(string(readObject(in).get("tools", "functions")), a.jsonText(langfuseMeta+"tools"))
+	f.OfferedText = cmp.Or(string(readObject(in).get("tools", "functions")), a.jsonText(langfuseMeta+"tools"), langfuseDefinitions(in))
 	f.System = cmp.Or(f.System, a.Text(langfuseMeta+"instructions"))
+}
+
+// langfuseDefinitions collects the definitions that the LangChain handler puts behind the messages, each as one from the tool.
+func langfuseDefinitions(in string) string {
+	var list eventMessages
+	if strings.Contains(in, `"function"`) && kindOf(in) == '[' {
+		for e := range elements(in) {
+			if def := definitionIn(readObject(e)); def != "" {
+				list.add(def)
+			}
+		}
+	}
+	return list.text()
+}
+
+// definitionIn is the definition of a tool that stands where a message's content would, "" when none does.
+func definitionIn(o object) string {
+	content := o.get("content")
+	if o.str("role") != "tool" || kindOf(content) != '{' || o.has("tool_call_id") {
+		return ""
+	}
+	if def := readObject(content); def.str("type") != "function" || def.object("function").str("name") == "" {
+		return ""
+	}
+	return content
 }
 
 // langfuseMessages reads a history. In those of the LangChain handler a tool's answer has the tool's name for a role, and no call id.
@@ -137,6 +176,9 @@ func langfuseMessages(text string) []Message {
 	for e := range elements(text) {
 		o := readObject(e)
 		role := o.str("role")
+		if definitionIn(o) != "" {
+			continue
+		}
 		if role == "" || foldRole(role) != "" || !o.has("content") {
 			out = append(out, ParseMessages(e)...)
 			continue
@@ -223,11 +265,14 @@ func langfuseTool(s *Span, f *Facts) {
 // langfuseRun reads what a run was asked and what it answered: of the trace as a whole where that is said.
 func langfuseRun(a Attrs, f *Facts) {
 	f.UserText = cmp.Or(langfuseAsked(a.jsonText("langfuse.trace.input")), langfuseAsked(a.jsonText("langfuse.observation.input")))
-	f.Reply = cmp.Or(answerText(a.jsonText("langfuse.trace.output")), answerText(a.jsonText("langfuse.observation.output")))
+	f.Reply = cmp.Or(decodedAnswer(a.jsonText("langfuse.trace.output")), answerText(a.jsonText("langfuse.observation.output")))
 }
 
 // langfuseAsked is the user's text in an input, also in that of a traced function: {"args": [text], "kwargs": {...}}.
 func langfuseAsked(in string) string {
+	if text := plainText(in); kindOf(in) == '"' && kindOf(text) == '{' {
+		in = text
+	}
 	if kindOf(in) == '{' {
 		if v := ParseValue(in); v.Parsed == ParsedArgs {
 			return askedArgument(v)

@@ -360,11 +360,11 @@ func openLLMetryRun(a Attrs, f *Facts) {
 	} else {
 		f.UserText = askedText(in)
 	}
-	f.Reply = entityAnswer(out)
+	f.Reply = decodedAnswer(out)
 }
 
-// entityAnswer is the text of an output, which a decorated function that returns a model's answer has encoded twice.
-func entityAnswer(out string) string {
+// decodedAnswer is the text of an output that may have been encoded twice, as that of a decorated function which returns a model's answer.
+func decodedAnswer(out string) string {
 	text := answerText(out)
 	if kindOf(out) == '"' && kindOf(text) == '{' {
 		if inner := soleMember(text, "output", "result", "answer", "text", "response", "final_output"); kindOf(inner) == '"' {
