@@ -3,6 +3,7 @@ package trajectory
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // transferTarget says whether a tool hands the conversation to another agent, and to whom.
@@ -34,8 +35,62 @@ func argument(args Value, names ...string) string {
 	return readObject(string(args.JSON)).str(names...)
 }
 
-// handoffs lists every transfer once, whether a span, a tool or both tell of it.
+// handoffs lists every transfer once, whether a span, a tool or both tell of it, and every question that one agent put to another as to a tool.
 func (b *builder) handoffs() {
+	b.transfers()
+	b.delegations()
+	slices.SortStableFunc(b.out.Handoffs, func(x, y Handoff) int { return x.Start.Compare(y.Start) })
+}
+
+// delegations are the runs of an agent below a call of a tool by another, and the calls of a tool that is named for asking an agent which then ran.
+func (b *builder) delegations() {
+	for _, n := range b.nodes {
+		if n.facts.Role != RoleAgent || n.agentName == "" || n.folded != nil {
+			continue
+		}
+		if tool := n.calledAs(); tool != nil && !sameName(tool.agentName, n.agentName) {
+			b.delegate(tool.stands().span.ID, tool.agentName, n.agentName, tool.start)
+		}
+	}
+	for _, t := range b.out.ToolCalls {
+		if to := b.askedFor(t.Name); to != "" && t.Executed && !t.Recalled && !sameName(t.Agent, to) {
+			b.delegate(t.SpanID, t.Agent, to, t.Start)
+		}
+	}
+}
+
+// calledAs is the execution of a tool right around an agent's run.
+func (n *node) calledAs() *node {
+	for p := range n.above {
+		switch p.facts.Role {
+		case RoleTool:
+			return p
+		case RoleAgent, RoleModel, RoleHandoff:
+			return nil
+		}
+	}
+	return nil
+}
+
+// askedFor is the agent of the trace that a tool is named for asking, "" when the name says no such thing.
+func (b *builder) askedFor(tool string) string {
+	for _, prefix := range []string{"ask_", "call_", "consult_", "delegate_to_"} {
+		if to, ok := strings.CutPrefix(strings.ToLower(tool), prefix); ok && b.worked(to) {
+			return b.properName(to)
+		}
+	}
+	return ""
+}
+
+// delegate notes a delegation, unless that call is known to be a transfer or a delegation to the same agent.
+func (b *builder) delegate(span, from, to string, start time.Time) {
+	if !slices.ContainsFunc(b.out.Handoffs, func(h Handoff) bool { return h.SpanID == span && sameName(h.To, to) }) {
+		b.out.Handoffs = append(b.out.Handoffs, Handoff{SpanID: span, From: from, To: to, Start: start})
+	}
+}
+
+// transfers are the hand-overs of the conversation itself.
+func (b *builder) transfers() {
 	for _, t := range b.out.ToolCalls {
 		to, ok := transferTarget(t.Name, t.Arguments)
 		if !ok || t.Recalled || t.Outcome == OutcomeError || t.Outcome == OutcomeDenied || t.Outcome == OutcomeMissing {
@@ -66,7 +121,6 @@ func (b *builder) handoffs() {
 		}
 		b.out.Handoffs = append(b.out.Handoffs, h)
 	}
-	slices.SortStableFunc(b.out.Handoffs, func(x, y Handoff) int { return x.Start.Compare(y.Start) })
 }
 
 // properName is the name by which an agent of the trace calls itself, when a tool's name only resembles it.

@@ -188,7 +188,7 @@ func textOfValue(v Value) string {
 // The ways in which frameworks tell the model that a tool failed, by what the text begins with or holds.
 var (
 	errorPrefixes = []string{"error:", "error executing", "error calling", "error running", "error invoking", "error while", "tool error", "tool execution failed", "an error occurred", "failed to ", "exception:",
-		"traceback (most recent call last)", "ai_", "unknown tool", "invalid input for tool", "received tool input did not match", "typeerror:", "toolerror:"}
+		"traceback (most recent call last)", "ai_", "unknown tool", "invalid input for tool", "received tool input did not match", "typeerror:", "toolerror:", "multiple handoffs detected"}
 	unknownToolWords = []string{"unknown tool", "is not found in the tools_dict", "not found in agent", "should be one of",
 		"is not part of the provided tools", "not found in any workbench", "tried to call unavailable tool", "unknown ai function",
 		"these are the only available", "no toolcallback found", "is not a valid tool", "nosuchtool", "not found in registry"}

@@ -213,7 +213,7 @@ type ToolCall struct {
 	answered bool // a later input tells of an answer, be it one whose content was not recorded
 }
 
-// Handoff is a transfer of the conversation from one agent to another.
+// Handoff is a transfer of the conversation from one agent to another, or a question of one to another that works as a tool: SpanID is then the tool's.
 type Handoff struct {
 	SpanID   string
 	TraceID  string // "" in a single trace
