@@ -51,3 +51,40 @@ func (f Finding) TraceID() string {
 	}
 	return f.Evidence[len(f.Evidence)-1].TraceID
 }
+
+// WithSession adds to the report of a trace what its session shows and stands on it: those of the findings, as ClassifySession gives them, that are
+// on this trace. What the trace shows by itself is not said twice: of two findings of one fingerprint the graver stays, of equals the trace's own.
+func (e *Engine) WithSession(t *trajectory.Trajectory, r Report, session []Finding) Report {
+	found := slices.Clone(r.Findings)
+	for _, f := range session {
+		if f.TraceID() != t.TraceID {
+			continue
+		}
+		f.Step = stepIn(t, f)
+		i := slices.IndexFunc(found, func(o Finding) bool { return o.Fingerprint.Equal(f.Fingerprint) })
+		switch {
+		case i < 0:
+			found = append(found, f)
+		case cmp.Or(cmp.Compare(f.Severity.rank(), found[i].Severity.rank()), cmp.Compare(f.Confidence, found[i].Confidence)) > 0:
+			found[i] = f
+		}
+	}
+	slices.SortStableFunc(found, compareFindings)
+	r.Findings = found
+	r.Verdict = e.verdict(t, r)
+	r.Primary = primary(r.Findings)
+	return r
+}
+
+// stepIn is the first step of the trace that the finding points to, -1 when it points to none.
+func stepIn(t *trajectory.Trajectory, f Finding) int {
+	for _, ev := range f.Evidence {
+		if ev.TraceID != t.TraceID {
+			continue
+		}
+		if i := slices.IndexFunc(t.Steps, func(s trajectory.Step) bool { return s.SpanID == ev.SpanID }); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}

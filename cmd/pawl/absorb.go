@@ -207,7 +207,8 @@ func makeCase(maker *ratchet.Maker, g *sighted, healthy *baseline.Snapshot) (mad
 	for _, specimen := range g.Candidates() {
 		j := g.judged[specimen.TraceID]
 		i := slices.IndexFunc(j.report.Findings, func(f classify.Finding) bool { return f.Fingerprint.Equal(g.Fingerprint) })
-		made, err := maker.Make([]trajectory.Trace{j.trace}, j.report.Findings[i], s, j.baseline)
+		f := j.report.Findings[i]
+		made, err := maker.Make(j.recording(f), f, s, j.baseline)
 		if _, refused := ratchet.AsRefused(err); !refused {
 			return made, err
 		}

@@ -89,18 +89,28 @@ func findingList(all []judged, width int) string {
 
 const maxSpansShown = 6
 
-// spansOf names the spans that show a finding, each once.
+// spansOf names the spans that show a finding, each once; of one that spans a session its traces.
 func spansOf(f classify.Finding) string {
-	var ids []string
+	var spans, traces []string
 	for _, e := range f.Evidence {
-		if !slices.Contains(ids, e.SpanID) {
-			ids = append(ids, e.SpanID)
+		if !slices.Contains(spans, e.SpanID) {
+			spans = append(spans, e.SpanID)
+		}
+		if e.TraceID != "" && !slices.Contains(traces, e.TraceID) {
+			traces = append(traces, e.TraceID)
 		}
 	}
+	if len(traces) > 0 {
+		return "[" + plural(len(traces), "trace") + " of the session: " + few(traces) + "]"
+	}
+	return "[" + few(spans) + "]"
+}
+
+func few(ids []string) string {
 	if len(ids) > maxSpansShown {
 		ids = append(ids[:maxSpansShown], fmt.Sprintf("and %d more", len(ids)-maxSpansShown))
 	}
-	return "[" + strings.Join(ids, " ") + "]"
+	return strings.Join(ids, " ")
 }
 
 // mark shows the severity of a finding and, by a star, the root cause.

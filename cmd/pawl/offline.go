@@ -29,6 +29,15 @@ type judged struct {
 	trajectory *trajectory.Trajectory
 	report     classify.Report
 	baseline   *baseline.Snapshot // that it was judged by
+	session    []trajectory.Trace // all traces of its session, itself included; nil when it stands alone
+}
+
+// recording is what a finding on the trace rests on: the trace, or all of its session.
+func (j judged) recording(f classify.Finding) []trajectory.Trace {
+	if f.TraceID() != "" {
+		return j.session
+	}
+	return []trajectory.Trace{j.trace}
 }
 
 // maxWarnings is how many different warnings about what was derived or mended are shown: a folder of exports may have thousands.
@@ -148,24 +157,66 @@ func (a *app) judgePaths(ctx context.Context, engine *classify.Engine, paths []s
 	return judge(traces, engine, base), nil
 }
 
-// judge builds and classifies all traces. Without a baseline of its own the run learns from itself, leaving out the trace that it judges.
+// judge builds and classifies all traces, and the sessions that they make up. Without a baseline of its own the run learns from itself, leaving out
+// the trace that it judges.
 func judge(traces []trajectory.Trace, engine *classify.Engine, given *baseline.Snapshot) []judged {
 	out := make([]judged, len(traces))
 	learnt := baseline.New()
 	var reader trajectory.Reader
 	for i, t := range traces {
 		out[i] = judged{trace: t, trajectory: reader.Build(t)}
+		engine.Price(out[i].trajectory)
 		learnt.Learn(baseline.Measure(out[i].trajectory))
 	}
 	own := learnt.Snapshot()
-	for i := range out {
-		j := &out[i]
-		if j.baseline = given; given == nil {
-			j.baseline = own.Without(baseline.Measure(j.trajectory))
+	for _, members := range sessions(out) {
+		session := joined(members)
+		for _, j := range members {
+			if j.baseline = given; given == nil {
+				j.baseline = own.Without(baseline.Measure(j.trajectory))
+			}
+			j.trajectory = session.Settle(j.trajectory)
+			j.report = engine.Classify(j.trajectory, j.baseline)
 		}
-		j.report = engine.Classify(j.trajectory, j.baseline)
+		found := engine.ClassifySession(session, given)
+		for _, j := range members {
+			j.report = engine.WithSession(j.trajectory, j.report, found)
+		}
 	}
 	return out
+}
+
+// sessions groups the traces of one run by session, and notes with each the traces of its own.
+func sessions(all []judged) [][]*judged {
+	parts := make([]*trajectory.Trajectory, len(all))
+	by := map[*trajectory.Trajectory]*judged{}
+	for i := range all {
+		parts[i] = all[i].trajectory
+		by[parts[i]] = &all[i]
+	}
+	var out [][]*judged
+	for _, session := range trajectory.Sessions(parts) {
+		var members []*judged
+		var traces []trajectory.Trace
+		for _, p := range session {
+			members, traces = append(members, by[p]), append(traces, by[p].trace)
+		}
+		for _, j := range members {
+			if len(members) > 1 {
+				j.session = traces
+			}
+		}
+		out = append(out, members)
+	}
+	return out
+}
+
+func joined(members []*judged) *trajectory.Trajectory {
+	var parts []*trajectory.Trajectory
+	for _, j := range members {
+		parts = append(parts, j.trajectory)
+	}
+	return trajectory.Join(parts)
 }
 
 // engineOf builds the engine that the configuration describes.
@@ -174,11 +225,15 @@ func (a *app) engineOf(cfg config.Config) (*classify.Engine, error) {
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
+	prices, err := pricesOf(cfg)
+	if err != nil {
+		return nil, usageError(err, "pawl config check")
+	}
 	severity := map[classify.Label]classify.Severity{}
 	for l, s := range cfg.Severity {
 		severity[classify.Label(l)] = classify.Severity(s)
 	}
-	engine, err := classify.New(a.log, rule.All(), classify.Options{Params: cfg.Rules.Overrides(), Severity: severity, Catalog: cat})
+	engine, err := classify.New(a.log, rule.All(), classify.Options{Params: cfg.Rules.Overrides(), Severity: severity, Catalog: cat, Prices: prices})
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}

@@ -63,6 +63,24 @@ func (b *builder) identity() {
 		}
 	}
 	o.Route = b.route()
+	o.follows = b.linked()
+}
+
+// linked is the other trace that spans of this one are linked to, "" when it is none or several: a batch that works off what many sent is no
+// conversation's next turn.
+func (b *builder) linked() (trace string) {
+	for i := range b.trace.Spans {
+		for _, id := range b.trace.Spans[i].Links {
+			if id == b.trace.ID || id == trace {
+				continue
+			}
+			if trace != "" {
+				return ""
+			}
+			trace = id
+		}
+	}
+	return trace
 }
 
 // fromRoot returns the nodes with the root first: what it says of the whole trace counts before what its children say.
@@ -83,12 +101,20 @@ func (n *node) namedSession() string {
 	return ""
 }
 
-// realSession refuses what some emitters put in the conversation's place: the id of the previous response.
+// realSession refuses what some emitters put in the conversation's place: the id of the previous response, and the words that stand for none, which
+// all traces of such a program share: joined, they would make one conversation of all of them. Other constants cannot be told from ids: for those
+// Sessions looks at the users, and Join joins no turn of which it is not known that it goes on.
 func realSession(id string) string {
-	if strings.HasPrefix(id, "resp_") || strings.HasPrefix(id, "chatcmpl-") {
+	if strings.HasPrefix(id, "resp_") || strings.HasPrefix(id, "chatcmpl-") || noSession[strings.ToLower(strings.Trim(id, "-_ <>()[]"))] || strings.Trim(id, "0-") == "" {
 		return ""
 	}
 	return id
+}
+
+var noSession = map[string]bool{
+	"": true, "default": true, "default_session": true, "default-session": true, "default_thread": true, "none": true, "null": true, "nil": true,
+	"undefined": true, "unknown": true, "n/a": true, "na": true, "nan": true, "anonymous": true, "session": true, "session_id": true, "session-id": true,
+	"sessionid": true, "thread_id": true, "conversation_id": true, "main": true, "global": true, "false": true, "true": true, "object object": true,
 }
 
 func (b *builder) route() string {

@@ -11,6 +11,7 @@ import (
 type (
 	jsonTrajectory struct {
 		TraceID      string          `json:"trace_id"`
+		Traces       []string        `json:"traces,omitzero"` // of a session alone, as trace_id is below
 		SessionID    *string         `json:"session_id"`
 		UserID       *string         `json:"user_id"`
 		Service      *string         `json:"service"`
@@ -36,6 +37,7 @@ type (
 	}
 	jsonModelCall struct {
 		SpanID         string         `json:"span_id"`
+		TraceID        string         `json:"trace_id,omitzero"`
 		Agent          *string        `json:"agent"`
 		Provider       *string        `json:"provider"`
 		ModelRequested *string        `json:"model_requested"`
@@ -63,6 +65,7 @@ type (
 	}
 	jsonToolCall struct {
 		SpanID          string         `json:"span_id"`
+		TraceID         string         `json:"trace_id,omitzero"`
 		ID              *string        `json:"id"`
 		Name            string         `json:"name"`
 		Agent           *string        `json:"agent"`
@@ -78,9 +81,10 @@ type (
 		End             *string        `json:"end"`
 	}
 	jsonHandoff struct {
-		SpanID string  `json:"span_id"`
-		From   *string `json:"from"`
-		To     *string `json:"to"`
+		SpanID  string  `json:"span_id"`
+		TraceID string  `json:"trace_id,omitzero"`
+		From    *string `json:"from"`
+		To      *string `json:"to"`
 	}
 	jsonToolDef struct {
 		Name   string         `json:"name"`
@@ -99,13 +103,14 @@ type (
 		Explanation *string  `json:"explanation"`
 	}
 	jsonStep struct {
-		Kind   StepKind `json:"kind"`
-		SpanID string   `json:"span_id"`
-		Agent  *string  `json:"agent"`
-		Index  *int     `json:"index"`
-		Text   *string  `json:"text"`
-		Start  *string  `json:"start"`
-		End    *string  `json:"end"`
+		Kind    StepKind `json:"kind"`
+		SpanID  string   `json:"span_id"`
+		TraceID string   `json:"trace_id,omitzero"`
+		Agent   *string  `json:"agent"`
+		Index   *int     `json:"index"`
+		Text    *string  `json:"text"`
+		Start   *string  `json:"start"`
+		End     *string  `json:"end"`
 	}
 	jsonComplete struct {
 		HasRoot       bool `json:"has_root"`
@@ -124,7 +129,7 @@ func (t *Trajectory) MarshalJSON() ([]byte, error) {
 
 func (t *Trajectory) shape() jsonTrajectory {
 	out := jsonTrajectory{
-		TraceID: t.TraceID, SessionID: orNull(t.SessionID), UserID: orNull(t.UserID), Service: orNull(t.Service), Version: orNull(t.Version),
+		TraceID: t.TraceID, Traces: t.Traces, SessionID: orNull(t.SessionID), UserID: orNull(t.UserID), Service: orNull(t.Service), Version: orNull(t.Version),
 		Route: orNull(t.Route), Dialects: t.Dialects, Agents: t.Agents, SystemPrompt: orNull(t.SystemPrompt), UserMessages: t.UserMessages,
 		Reply: t.Reply, Error: errorShape(t.RootError), Gaps: t.Gaps, Spans: t.Spans, Start: timeShape(t.Start), End: timeShape(t.End),
 		Complete: jsonComplete(t.Complete),
@@ -136,7 +141,7 @@ func (t *Trajectory) shape() jsonTrajectory {
 		out.ToolCalls = append(out.ToolCalls, toolShape(c))
 	}
 	for _, h := range t.Handoffs {
-		out.Handoffs = append(out.Handoffs, jsonHandoff{h.SpanID, orNull(h.From), orNull(h.To)})
+		out.Handoffs = append(out.Handoffs, jsonHandoff{h.SpanID, h.TraceID, orNull(h.From), orNull(h.To)})
 	}
 	for _, d := range t.ToolsOffered {
 		out.ToolsOffered = append(out.ToolsOffered, jsonToolDef{d.Name, d.Schema})
@@ -152,7 +157,7 @@ func (t *Trajectory) shape() jsonTrajectory {
 
 func (t *Trajectory) modelShape(m ModelCall) jsonModelCall {
 	out := jsonModelCall{
-		SpanID: m.SpanID, Agent: orNull(m.Agent), Provider: orNull(m.Provider), ModelRequested: orNull(m.ModelRequested),
+		SpanID: m.SpanID, TraceID: m.TraceID, Agent: orNull(m.Agent), Provider: orNull(m.Provider), ModelRequested: orNull(m.ModelRequested),
 		ModelResponded: orNull(m.ModelResponded), InputTokens: m.Usage.Input, OutputTokens: m.Usage.Output, CachedTokens: m.Usage.CacheRead,
 		CacheWrites: m.Usage.CacheWrite, Reasoning: m.Usage.Reasoning, AudioIn: m.Usage.AudioIn,
 		AudioOut: m.Usage.AudioOut, CostUSD: m.Usage.CostUSD, CostFrom: orNull(string(m.Usage.CostFrom)), FinishReason: orNull(string(m.FinishReason)),
@@ -169,7 +174,7 @@ func (t *Trajectory) modelShape(m ModelCall) jsonModelCall {
 
 func toolShape(c ToolCall) jsonToolCall {
 	out := jsonToolCall{
-		SpanID: c.SpanID, ID: orNull(c.ID), Name: c.Name, Agent: orNull(c.Agent), Arguments: valueShape(c.Arguments, false),
+		SpanID: c.SpanID, TraceID: c.TraceID, ID: orNull(c.ID), Name: c.Name, Agent: orNull(c.Agent), Arguments: valueShape(c.Arguments, false),
 		ArgumentsParsed: c.Arguments.Parsed, Result: valueShape(c.Result, c.HasResult), Outcome: c.Outcome, Error: errorShape(c.Error),
 		Requested: c.Requested, Executed: c.Executed, Recalled: c.Recalled, Start: timeShape(c.Start), End: timeShape(c.End),
 	}
@@ -181,7 +186,7 @@ func toolShape(c ToolCall) jsonToolCall {
 
 func stepShape(s Step) jsonStep {
 	out := jsonStep{
-		Kind: s.Kind, SpanID: s.SpanID, Agent: orNull(s.Agent), Text: orNull(s.Text), Start: timeShape(s.Start), End: timeShape(s.End),
+		Kind: s.Kind, SpanID: s.SpanID, TraceID: s.TraceID, Agent: orNull(s.Agent), Text: orNull(s.Text), Start: timeShape(s.Start), End: timeShape(s.End),
 	}
 	if s.Index >= 0 {
 		out.Index = &s.Index

@@ -272,6 +272,11 @@ func spanOf(s ptrace.Span, scope pcommon.InstrumentationScope, resource Attrs, i
 	for _, e := range s.Events().All() {
 		out.Events = append(out.Events, Event{Name: e.Name(), Time: instant(e.Timestamp()), Attrs: AttrsOf(e.Attributes())})
 	}
+	for _, l := range s.Links().All() {
+		if !l.TraceID().IsEmpty() {
+			out.Links = append(out.Links, hexID(l.TraceID()))
+		}
+	}
 	return out
 }
 

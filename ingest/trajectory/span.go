@@ -24,6 +24,7 @@ type Span struct {
 	StatusMessage         string
 	Attrs                 Attrs
 	Events                []Event
+	Links                 []string // the trace ids of the spans that it is linked to
 	Resource              Attrs
 	Scope, ScopeVersion   string
 	TraceState            string
