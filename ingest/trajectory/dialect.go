@@ -25,6 +25,8 @@ type Dialect struct {
 	Includes []string
 	// Remedies names, per fact, the emitter's own setting that would supply it.
 	Remedies map[Fact]string
+	// Advice, if set, says the same of one span that lacks the fact, where its library differs from others of the dialect; "" where it does not.
+	Advice func(*Span, Fact) string
 
 	needs  uint64    // the families of Keys
 	counts *counting // how it counts tokens
@@ -68,6 +70,7 @@ const (
 type Facts struct {
 	Role      Role
 	Agent     string // the agent this span belongs to or is, if it says so
+	Frame     bool   // Agent names the run as a whole: it is an agent's name where the span stands around no other agent
 	SessionID string
 	Run       string // what stands where the conversation's id belongs and is that of one run or answer: it joins no traces
 	UserID    string

@@ -15,6 +15,7 @@ var _ = add(Dialect{
 	Score: scoreOpenInference,
 	Read:  readOpenInference,
 	Remedies: map[Fact]string{
+		FactRoot:          "export the root span too: it comes when the run ends; the OpenAI Agents instrumentor never exports that of a run that throws, so open a span of your own around it",
 		FactToolsOffered:  "unset OPENINFERENCE_HIDE_LLM_TOOLS, and use an instrumentor version that records llm.tools",
 		FactToolSchemas:   "use an instrumentor version that records llm.tools.N.tool.json_schema",
 		FactToolCalls:     "unset OPENINFERENCE_HIDE_OUTPUTS and OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
@@ -22,12 +23,12 @@ var _ = add(Dialect{
 		FactResults:       "unset OPENINFERENCE_HIDE_OUTPUTS",
 		FactUserMessages:  "unset OPENINFERENCE_HIDE_INPUTS and OPENINFERENCE_HIDE_INPUT_MESSAGES",
 		FactReply:         "unset OPENINFERENCE_HIDE_OUTPUTS and OPENINFERENCE_HIDE_OUTPUT_MESSAGES",
-		FactUsage:         "ask the provider for usage in streams (OpenAI: stream_options.include_usage = true)",
+		FactUsage:         "update the instrumentor, so that it writes llm.token_count.prompt and llm.token_count.completion; ask the provider for usage in streams (OpenAI: stream_options.include_usage = true)",
 		FactSession:       "wrap the run in setSession(context, {sessionId}) (Python: using_session(session_id=...))",
 		FactWhole:         "raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (128 by default: long histories push out the answer)",
 		FactToolExecution: "wrap tools with traceTool / @tracer.tool, or use the instrumentor of the framework that runs them",
-		FactModelCalls:    "add the instrumentor of the model client (openinference-instrumentation-openai, @arizeai/openinference-instrumentation-openai and their kin): that of a framework may see the run alone",
-		FactFinishReason:  "unset OPENINFERENCE_HIDE_OUTPUTS: the finish reason is in output.value, or in llm.finish_reason of newer instrumentors",
+		FactModelCalls:    "add the instrumentor of the model client (openinference-instrumentation-openai, @arizeai/openinference-instrumentation-openai and their kin): that of a framework may see the run alone, and some leave no span of a call that fails",
+		FactFinishReason:  "update the instrumentor (newer ones write llm.finish_reason), or let output.value hold the provider's whole response (OPENINFERENCE_HIDE_OUTPUTS unset)",
 		FactModelName:     "update the instrumentor: it writes llm.model_name",
 	},
 })
@@ -64,7 +65,10 @@ func readOpenInference(s *Span) Facts {
 		readOpenInferenceTool(s, &f)
 	case "AGENT":
 		f.Role = RoleAgent
-		f.Agent = cmp.Or(a.Str("agent.name", "graph.node.id"), strings.TrimSuffix(s.Name, ".run"))
+		f.Agent = a.Str("agent.name", "graph.node.id", "gen_ai.agent.name")
+		if f.Agent == "" {
+			f.Agent, f.Frame = openInferenceAgent(s)
+		}
 		readOpenInferenceRun(s, &f)
 	case "RETRIEVER":
 		f.Role = RoleRetrieval
@@ -74,6 +78,15 @@ func readOpenInference(s *Span) Facts {
 		}
 	}
 	return f
+}
+
+// openInferenceAgent is the name of an agent that no attribute tells: its span's. The bridges for OpenAI Agents name a span after the trace, which stands
+// around those of the agents; TanStack's is the name of an operation.
+func openInferenceAgent(s *Span) (name string, frame bool) {
+	if strings.Contains(s.Scope, "tanstack") {
+		return "", false
+	}
+	return strings.TrimSuffix(s.Name, ".run"), strings.Contains(s.Scope, "openai-agents") || strings.Contains(s.Scope, "openai_agents")
 }
 
 // openInferenceKind folds the kind, and infers it from the keys where the emitter left it out or open.

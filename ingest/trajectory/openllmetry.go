@@ -10,11 +10,12 @@ import (
 var _ = add(Dialect{Name: "openllmetry", Rank: 12,
 	Keys:   []string{"traceloop.", "llm.", "lmnr.", "gen_ai.prompt.", "gen_ai.completion.", "gen_ai.is_streaming"},
 	Scopes: []string{"@traceloop/", "traceloop.tracer"},
-	Score:  scoreOpenLLMetry, Read: readOpenLLMetry, Remedies: openLLMetryRemedies})
+	Score:  scoreOpenLLMetry, Read: readOpenLLMetry, Remedies: openLLMetryRemedies, Advice: adviceOfConverse})
 
 var openLLMetryRemedies = map[Fact]string{
+	FactRoot:          "withWorkflow, withAgent and withTool end their span only when the promise fulfils: catch errors inside, or open the run's own span around them",
 	FactToolCalls:     "set TRACELOOP_TRACE_CONTENT=true; the LangChain instrumentation leaves requested calls out: instrument the provider's client too",
-	FactToolExecution: "wrap tools with withTool / @tool; note that a tool which throws leaves no span there: update the SDK or use execute_tool spans",
+	FactToolExecution: "wrap tools with withTool / @tool; a tool that throws leaves no span there (catch errors inside), and the tools of an MCP session are in a trace of the session's own",
 	FactToolsOffered:  "instrument the provider's client beside the framework: the LangChain, Anthropic and Bedrock instrumentations record no definitions",
 	FactToolSchemas:   "instrument the provider's client: it records gen_ai.tool.definitions with parameters",
 	FactArguments:     "set TRACELOOP_TRACE_CONTENT=true",
@@ -72,6 +73,7 @@ func readOpenLLMetry(s *Span) Facts {
 		openLLMetryTool(s, &f)
 	case RoleAgent:
 		f.Agent = cmp.Or(a.Str("traceloop.entity.name", "gen_ai.agent.name", "traceloop.workflow.name"), strings.TrimSuffix(s.Name, ".agent"))
+		f.Frame = strings.EqualFold(a.Str("traceloop.span.kind"), "workflow")
 		openLLMetryRun(a, &f)
 	case RoleHandoff:
 		from, to, ok := strings.Cut(strings.TrimSuffix(s.Name, ".handoff"), " → ")
@@ -385,4 +387,16 @@ func askedArgument(v Value) string {
 		return plainText(raw)
 	}
 	return askedText(raw)
+}
+
+// adviceOfConverse tells of Bedrock's Converse, of which OpenLLMetry for JavaScript records the model's name and nothing else.
+func adviceOfConverse(s *Span, f Fact) string {
+	if !strings.HasSuffix(s.Scope, "instrumentation-bedrock") || s.Attrs.HasPrefix("gen_ai.usage.") || s.Attrs.Has("gen_ai.input.messages") || s.Attrs.Has("gen_ai.prompt.0.content") {
+		return ""
+	}
+	switch f {
+	case FactToolCalls, FactToolsOffered, FactToolSchemas, FactArguments, FactResults, FactUsage, FactFinishReason, FactUserMessages, FactReply:
+		return "of Bedrock's Converse OpenLLMetry records the model's name alone: use @arizeai/openinference-instrumentation-bedrock, or call the model through InvokeModel"
+	}
+	return ""
 }

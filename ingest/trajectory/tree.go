@@ -211,7 +211,7 @@ func (b *builder) nameAgents() {
 		if n.facts.Role == RoleAgent {
 			n.agent = n
 		}
-		if n.facts.Agent != "" && n.facts.Role != RoleTool {
+		if n.facts.Agent != "" && n.facts.Role != RoleTool && !(n.facts.Frame && n.aroundAgents()) {
 			n.agentName = cmp.Or(n.subAgent(), n.facts.Agent)
 		}
 	}
@@ -220,6 +220,13 @@ func (b *builder) nameAgents() {
 			b.out.Agents = append(b.out.Agents, n.agentName)
 		}
 	}
+}
+
+// aroundAgents says whether a run of an agent that has a name of its own lies below.
+func (n *node) aroundAgents() bool {
+	return slices.ContainsFunc(n.children, func(c *node) bool {
+		return c.facts.Role == RoleAgent && c.facts.Agent != "" && !c.facts.Frame || c.aroundAgents()
+	})
 }
 
 // topDown returns the nodes with every parent before its children.
