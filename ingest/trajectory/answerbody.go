@@ -32,8 +32,14 @@ func readAnswerBody(text string) answerBody {
 		Model:      o.str("model", "modelVersion", "model_version"),
 		Finish:     bodyFinish(o),
 		Usage:      usageOf(usage),
-		CacheApart: usage.get("cache_read_input_tokens", "cacheReadInputTokens") != "",
+		CacheApart: usage.get("cache_read_input_tokens", "cacheReadInputTokens") != "" && !cacheWithin(usage),
 	}
+}
+
+// cacheWithin says whether the provider's own total shows that its input count has the cached tokens in it. Anthropic's body has no total.
+func cacheWithin(usage object) bool {
+	u, total := usageOf(usage), usage.count("totalTokens", "total_tokens")
+	return total != nil && u.Input != nil && u.Output != nil && *total == *u.Input+*u.Output && tokens(u.CacheRead)+tokens(u.CacheWrite) > 0
 }
 
 func bodyFinish(o object) string {

@@ -149,7 +149,10 @@ func (b *builder) outcomes() {
 			continue
 		}
 		if t.Arguments.Parsed == ParsedBroken {
-			continue // nobody could execute that: the arguments are the failure
+			if !cut(t.Arguments) { // nobody could execute that: the arguments are the failure
+				t.Outcome, t.Error = OutcomeError, &Error{Type: ErrInvalidArguments, Message: "the arguments are not JSON"}
+			}
+			continue
 		}
 		if b.whole() && b.wentOn(c) {
 			t.Outcome = OutcomeMissing

@@ -27,7 +27,7 @@ func (b *builder) agentTotals() {
 	}
 	standsFor := map[*node]bool{}
 	for _, n := range b.topDown() {
-		if n.facts.Role != RoleAgent || !n.facts.Usage.counted() || told[n] || n.below(standsFor) {
+		if n.facts.Role != RoleAgent || !n.facts.Usage.spent() || told[n] || n.below(standsFor) {
 			continue
 		}
 		standsFor[n] = true
@@ -71,3 +71,6 @@ func (b *builder) modelOfAll(agent *node) string {
 	}
 	return ""
 }
+
+// spent says whether any token is counted. An agent whose calls failed before they told theirs sums up to 0, which is no count.
+func (u Usage) spent() bool { return tokens(u.Input)+tokens(u.Output) > 0 }

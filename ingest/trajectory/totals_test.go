@@ -26,6 +26,7 @@ func TestAgentTotals(t *testing.T) {
 			span("c", "a", "invoke_agent", usage) + span("n", "c", "chat", ""), []string{"c"}, []bool{false, true}},
 		{"the inner one's calls tell", span("a", "", "invoke_agent", usage) + span("b", "a", "invoke_agent", usage) + span("m", "b", "chat", usage) + span("n", "a", "chat", ""),
 			nil, []bool{false, false}},
+		{"a failed run sums up to nothing", span("a", "", "invoke_agent", `"gen_ai.usage.input_tokens":0,"gen_ai.usage.output_tokens":0,`) + span("m", "a", "chat", ""), nil, []bool{false}},
 		{"no calls", span("a", "", "invoke_agent", usage), nil, []bool{false}}, // it is a call itself
 	} {
 		tds, _ := fixture(t, []byte(c.spans))
