@@ -17,10 +17,14 @@ const (
 // each walks a run: model writes one model call (past holds the turns before it), exec one executed tool call.
 func (w *Writer) each(r Run, model func(past []history, t Turn, ids []string), exec func(c Call, id string)) {
 	var past []history
-	for _, t := range r.Turns {
+	for i, t := range r.Turns {
 		ids := make([]string, len(t.Calls))
 		for j := range ids {
-			ids[j] = w.callID()
+			ids[j] = w.idOf(r, i, j)
+		}
+		if i < r.told {
+			past = append(past, history{t, ids})
+			continue
 		}
 		model(past, t, ids)
 		for j, c := range t.Calls {
@@ -31,6 +35,14 @@ func (w *Writer) each(r Run, model func(past []history, t Turn, ids []string), e
 		}
 		past = append(past, history{t, ids})
 	}
+}
+
+// idOf is the id of a call: the run's own where it has one.
+func (w *Writer) idOf(r Run, turn, call int) string {
+	if r.ids != nil {
+		return r.ids[turn][call]
+	}
+	return w.callID()
 }
 
 func known(name string) bool {

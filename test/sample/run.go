@@ -38,6 +38,9 @@ type Run struct {
 	User    string
 	Turns   []Turn
 	Session string
+
+	told int        // the first of Turns, which earlier traces of the session made
+	ids  [][]string // the call ids of Turns, when they are settled
 }
 
 // Dialect writes a run as one SDK would.
@@ -65,6 +68,24 @@ func Trace(d Dialect, r Run, start time.Time, rng *rand.Rand) ptrace.Traces {
 	binary.BigEndian.PutUint64(w.trace[8:], rng.Uint64()|1)
 	d.Write(r, w)
 	return td
+}
+
+// Session writes a run as a process does that makes a trace of every model call and the tools it asks for: each but the first begins with the history.
+func Session(d Dialect, r Run, start time.Time, rng *rand.Rand) ptrace.Traces {
+	w := &Writer{rng: rng}
+	for _, t := range r.Turns {
+		ids := make([]string, len(t.Calls))
+		for i := range ids {
+			ids[i] = w.callID()
+		}
+		r.ids = append(r.ids, ids)
+	}
+	all, turns := ptrace.NewTraces(), r.Turns
+	for i := range turns {
+		r.Turns, r.told = turns[:i+1], i
+		Trace(d, r, start.Add(time.Duration(i)*10*time.Second), rng).ResourceSpans().MoveAndAppendTo(all.ResourceSpans())
+	}
+	return all
 }
 
 // Writer appends spans to a trace and keeps its clock.
