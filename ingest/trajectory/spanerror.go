@@ -3,6 +3,7 @@ package trajectory
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,8 +194,11 @@ var (
 		"is not part of the provided tools", "not found in any workbench", "tried to call unavailable tool", "unknown ai function",
 		"these are the only available", "no toolcallback found", "is not a valid tool", "nosuchtool", "not found in registry"}
 	invalidArgumentWords = []string{"invalid input for tool", "invalidtoolinput", "invalidtoolarguments", "input did not match expected schema",
-		"input validation failed", "validation error", "invalid arguments", "invalid tool input", "invalid json", "json parsing failed"}
+		"input validation failed", "schema validation failed", "validation error", "invalid arguments", "invalid tool input", "invalid json", "json parsing failed"}
 )
+
+// toolNotFound matches "Tool refund not found" where it is the message, perhaps behind the error's class and code, and not a part of prose.
+var toolNotFound = regexp.MustCompile("^\\s*(\\S+ )?(\\S+: )?tool [\"'`]?[^\\s\"'`]{1,100}[\"'`]? not found\\b")
 
 // Types of an Error that a framework's own words tell: the model named a tool that does not exist, or gave arguments that the schema refuses.
 const (
@@ -223,6 +227,9 @@ func frameworkVerdict(message string) string {
 		if strings.Contains(lower, w) {
 			return ErrUnknownTool
 		}
+	}
+	if toolNotFound.MatchString(lower) {
+		return ErrUnknownTool
 	}
 	if _, rest, ok := strings.Cut(lower, "requested function"); ok && strings.Contains(rest, "not found") {
 		return ErrUnknownTool
