@@ -14,8 +14,9 @@ var _ = add(Dialect{
 	Name: "adk",
 	Rank: 7,
 	Keys: []string{"gcp.vertex.agent.", "gen_ai."}, Scopes: []string{adkScope, "openinference.instrumentation.google_adk"},
-	Score: scoreADK,
-	Read:  readADK,
+	Score:  scoreADK,
+	Read:   readADK,
+	Advice: adviceOfBareADK,
 	Remedies: map[Fact]string{
 		FactToolCalls:     adkCapture,
 		FactToolExecution: "run the tools as ADK tools (FunctionTool, AgentTool): only those get an execute_tool span",
@@ -253,4 +254,12 @@ func adkAnswer(p *Part) {
 		return
 	}
 	p.Value = adkResult(p.Value)
+}
+
+// adviceOfBareADK tells of a span without attributes of ADK's: a call of a model that failed, was given up, or that a callback answered.
+func adviceOfBareADK(s *Span, _ Fact) string {
+	if s.Attrs.HasPrefix("gcp.vertex.agent.") || s.Attrs.HasPrefix("gen_ai.request.") || s.Name != "call_llm" {
+		return ""
+	}
+	return "of a call of a model that failed, was given up, or that a callback answered, ADK records nothing: add openinference-instrumentation-google-adk"
 }

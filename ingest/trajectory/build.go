@@ -69,7 +69,8 @@ func (b *builder) readSpans() {
 				}
 			}
 		}
-		b.out.agentic = b.out.agentic || n.score >= strongScore || n.facts.Agent != ""
+		runs := n.span.Attrs.Text("gen_ai.operation.name") != "create_agent" // that makes an agent and runs none
+		b.out.agentic = b.out.agentic || runs && (n.score >= strongScore || n.facts.Agent != "")
 		if n.facts.Role == RoleNone && n.score >= strongScore {
 			continue // known, and nothing of interest
 		}

@@ -281,6 +281,9 @@ func TestCapturesAreAllRead(t *testing.T) {
 		traces, _ := captured(t, d.Name(), "S01")
 		for _, trace := range traces {
 			tr := Build(trace)
+			if len(trace.Spans) == 1 && trace.Spans[0].Attrs.Text("gen_ai.operation.name") == "create_agent" {
+				continue // an agent was made, and did not run in this trace
+			}
 			if gap, ok := tr.Lacks(FactDialect); ok || !tr.IsAgent() {
 				t.Errorf("%s: agent %v, gap %q", d.Name(), tr.IsAgent(), gap.Remedy)
 			}

@@ -20,7 +20,7 @@ var _ = add(Dialect{
 		FactUserMessages:  "unset OPENINFERENCE_HIDE_INPUTS",
 		FactReply:         "unset OPENINFERENCE_HIDE_OUTPUTS",
 		FactUsage:         "update openinference-instrumentation-claude-agent-sdk to 0.1.8: it records usage on the query",
-		FactFinishReason:  "the SDK's instrumentation records no finish reason",
+		FactFinishReason:  "the SDK's instrumentation records no finish reason: set CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1 with OTEL_TRACES_EXPORTER=otlp for the process that it starts, whose spans carry stop_reason",
 		FactSession:       "wrap the run in using_session(session_id=...)",
 		FactToolExecution: "update openinference-instrumentation-claude-agent-sdk: it opens a TOOL span around each tool that the SDK runs",
 		FactModelName:     "set CLAUDE_CODE_ENABLE_TELEMETRY=1 with OTEL_LOGS_EXPORTER=otlp for the process that the SDK starts: its api_request events name the model",

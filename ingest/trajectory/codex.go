@@ -25,7 +25,7 @@ var _ = add(Dialect{
 		FactUserMessages:  "set log_user_prompt = true under [otel] in config.toml, and send logs to pawl too",
 		FactReply:         "Codex records no answers: use the notify hook (last-assistant-message), or an OpenAI instrumentation behind a proxy",
 		FactUsage:         codexLogs,
-		FactFinishReason:  "Codex records no finish reason",
+		FactFinishReason:  "Codex records no finish reason: send its requests through a gateway that traces them (LiteLLM), in the same pawl",
 		FactSession:       codexLogs,
 		FactModelName:     codexLogs,
 	},

@@ -25,7 +25,7 @@ type Dialect struct {
 	Includes []string
 	// Remedies names, per fact, the emitter's own setting that would supply it.
 	Remedies map[Fact]string
-	// Advice, if set, says the same of one span that lacks the fact, where its library differs from others of the dialect; "" where it does not.
+	// Advice, if set, says the same of the span of a model call with nothing in it, where its library is known to leave it so; "" where it is not.
 	Advice func(*Span, Fact) string
 
 	needs  uint64    // the families of Keys

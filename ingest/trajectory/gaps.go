@@ -1,7 +1,6 @@
 package trajectory
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -99,77 +98,6 @@ func (b *builder) wantedTools() bool {
 	return slices.ContainsFunc(b.out.ModelCalls, func(m ModelCall) bool { return m.FinishReason == FinishToolCalls })
 }
 
-// remedy is the word of the dialect that wrote the spans concerned, else a general one.
-func (b *builder) remedy(f Fact) string {
-	switch {
-	case f == FactDialect:
-		return b.unreadRemedy()
-	case f == FactWhole && b.out.Complete.Dropped == 0:
-		if r := b.cutRemedy(); r != "" {
-			return r
-		}
-	}
-	role := RoleModel
-	if f == FactResults || f == FactArguments {
-		role = RoleTool
-	}
-	for _, want := range []Role{role, RoleModel, RoleAgent, RoleTool, RoleNone} {
-		for _, n := range b.nodes {
-			if n.facts.Role != want || n.dialect == nil || n.score < strongScore && want == RoleNone {
-				continue
-			}
-			if n.foreign != "" && strings.HasPrefix(n.dialect.Name, "otel-genai") {
-				return remedies[f]
-			}
-			if r := n.emitter().Remedies[f]; r != "" {
-				return r
-			}
-		}
-	}
-	return remedies[f]
-}
-
-// emitter is the dialect of the library that opened the span: an OpenInference processor only writes on spans of others, whose switches count.
-func (n *node) emitter() *Dialect {
-	if n.dialect.Name != "openinference" {
-		return n.dialect
-	}
-	for _, d := range dialects {
-		if d != n.dialect && d.Rank < genai.Rank && d.mayBe(n.span, n.survey.families) && d.Score(n.span) >= strongScore {
-			return d
-		}
-	}
-	return n.dialect
-}
-
-// cutRemedy says what to do about a trace that was cut or has content without a place, though the SDK says that it dropped nothing; "" when the
-// dialect or the SDK's limits tell.
-func (b *builder) cutRemedy() string {
-	switch {
-	case b.trace.Truncated:
-		return "the trace outgrew pawl's limits: raise assemble.max_bytes, assemble.max_spans or assemble.max_age in pawl.yaml, or let each run be a trace of its own"
-	case slices.ContainsFunc(b.nodes, func(n *node) bool { return n.cutByPawl() }):
-		return "a span was larger than a message of the stream may be, and pawl cut its longest values: let the instrumentation leave out media and repeated histories (ingest.drop in pawl.yaml takes attributes out before)"
-	case b.unplaced > 0:
-		return unplacedRemedy(b.unplaced)
-	}
-	return ""
-}
-
-func (n *node) cutByPawl() bool {
-	v, _ := n.span.Attrs.Bool("pawl.truncated")
-	return n.survey.families&truncatedKey != 0 && v
-}
-
-// unreadRemedy names the dialects that are known and not read yet; "" when there is none.
-func (b *builder) unreadRemedy() string {
-	names := b.unread()
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("spans of %s are not read yet (of them only what they say in gen_ai.* attributes is); pawl needs a dialect for them", strings.Join(names, ", "))
-}
-
 // unread are the dialects by whose marks spans speak and which no dialect of ours read in full.
 func (b *builder) unread() []string {
 	full, partly := map[string]bool{}, map[string]bool{}
@@ -199,9 +127,4 @@ func (b *builder) readInFull(n *node) bool {
 		return !absent(f.Arguments) && f.HasResult || n.err != nil
 	}
 	return true
-}
-
-// keptBy says of what an emitter always writes that it was lost on the way.
-func keptBy(emitter, key string) string {
-	return emitter + " writes " + key + " on every call of a model: look for a processor that takes it out on the way, or raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"
 }

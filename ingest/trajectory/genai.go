@@ -13,8 +13,8 @@ const captureContent = "set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=t
 var genaiRemedies = map[Fact]string{
 	FactToolCalls:     captureContent,
 	FactToolExecution: "open an execute_tool span around each tool: the instrumentation of the model client alone cannot see tools run",
-	FactToolsOffered:  "record gen_ai.tool.definitions on the model call or on invoke_agent (opt-in in the conventions)",
-	FactToolSchemas:   "record the parameters inside gen_ai.tool.definitions: by default only names are recommended",
+	FactToolsOffered:  "record gen_ai.tool.definitions on the model call or on invoke_agent (opt-in in the conventions; many instrumentations have no switch for it: then name the tools in the catalog, tools: in pawl.yaml)",
+	FactToolSchemas:   "record the parameters inside gen_ai.tool.definitions (by default only names are recommended), or name the tools with their schemas in the catalog (tools: in pawl.yaml)",
 	FactArguments:     captureContent + "; gen_ai.tool.call.arguments is opt-in",
 	FactResults:       captureContent + "; gen_ai.tool.call.result is opt-in",
 	FactUserMessages:  captureContent,

@@ -29,7 +29,7 @@ var _ = add(Dialect{
 		FactSession:       "put session_id (or thread_id, conversation_id) into the run's metadata",
 		FactRoot:          "end the run and call client.awaitPendingTraceBatches() before the process exits; the parent may be a run of another process that never exports it",
 		FactModelCalls:    `wrap the provider's client (wrapOpenAI, wrap_openai and their kin), or trace the call with run_type "llm"`,
-		FactFinishReason:  "unset LANGSMITH_HIDE_OUTPUTS: the finish reason is read from the outputs",
+		FactFinishReason:  "wrap the provider's client (wrapOpenAI, wrap_openai and their kin): only its whole response holds the finish reason (LANGSMITH_HIDE_OUTPUTS unset)",
 		FactModelName:     "put ls_model_name into the run's metadata (wrapOpenAI and LangChain do)",
 	},
 })

@@ -19,7 +19,7 @@ var _ = add(Dialect{
 		FactToolCalls:     "keep model_step spans in the export (excludeSpanTypes), and remove span output processors that drop their output",
 		FactToolExecution: "give the tools an execute function; those that the client runs have only a client_tool_call span",
 		FactArguments:     "remove SensitiveDataFilter fields and span output processors that drop tool input",
-		FactResults:       "remove SensitiveDataFilter fields and span output processors that drop tool output",
+		FactResults:       "remove SensitiveDataFilter fields and span output processors that drop tool output; of a tool that the agent does not have, or that the client runs, Mastra records no result",
 		FactUserMessages:  "remove span output processors that drop the input of agent_run and model_step spans",
 		FactReply:         "remove span output processors that drop the output of agent_run and model_step spans",
 		FactSession:       "call agent.generate with memory: {thread, resource}, or with tracingOptions: {metadata: {sessionId}}",

@@ -15,7 +15,7 @@ var _ = add(Dialect{
 	Read:     readOpenLIT,
 	Includes: overGenAI,
 	Remedies: map[Fact]string{
-		FactToolCalls:     "call openlit.init with captureMessageContent: true (Python: capture_message_content=True)",
+		FactToolCalls:     "call openlit.init with captureMessageContent: true (Python: capture_message_content=True); the LangChain instrumentation leaves out calls whose arguments are not JSON: instrument the provider's client beside it",
 		FactToolExecution: "instrument the framework that runs the tools (openlit's LangChain, LangGraph or OpenAI Agents instrumentation): the provider's client alone cannot see them run",
 		FactToolsOffered:  "instrument the provider's client with openlit beside the framework: the LangChain instrumentation records no definitions",
 		FactToolSchemas:   "instrument the provider's client with openlit beside the framework: the LangChain instrumentation records no definitions",
