@@ -21,6 +21,7 @@ func (r *Reader) Build(tr Trace) *Trajectory {
 	b.cutValues()
 	b.nameAgents()
 	b.mergeModels()
+	b.pieces()
 	b.mergeTools()
 	b.modelCalls()
 	b.agentTotals()
