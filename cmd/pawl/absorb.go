@@ -16,6 +16,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
@@ -71,13 +72,15 @@ type absorbed struct {
 	Title  string         `json:"title"`
 	Count  int            `json:"count"`
 	Reason string         `json:"reason"`
+	Began  lineage.Story  `json:"began"` // what had changed when it began, as far as the traces given tell
 }
 
 // sighted is a group of an offline run with the traces that show it.
 type sighted struct {
 	ratchet.Group
-	judged map[string]judged // by trace id
-	traces []string
+	judged  map[string]judged // by trace id
+	traces  []string
+	history *lineage.History // of its service
 }
 
 func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, policy ratchet.Policy, set string) error {
@@ -129,28 +132,35 @@ func (a *app) printAbsorbed(d absorbed) error {
 	if d.Path != nil {
 		where = *d.Path
 	}
-	_, err := fmt.Fprintf(a.stdout, "%-8s %s  %s\n         %s\n", d.Did, d.ID, shown(d.Title), shown(where))
+	began := ""
+	if worthTelling(d.Began) {
+		began = indent(d.Began.Sentence, "         ", a.width())
+	}
+	_, err := fmt.Fprintf(a.stdout, "%-8s %s  %s\n         %s\n%s", d.Did, d.ID, shown(d.Title), shown(where), began)
 	return err
 }
 
 // groupsOf folds the findings of a run by fingerprint, in order of first appearance.
 func groupsOf(all []judged) []*sighted {
 	var out []*sighted
-	byPrint := map[string]*sighted{}
+	byPrint, past := map[string]*sighted{}, histories{}
 	for _, j := range all {
+		c := lineage.ContextOf(j.trajectory)
 		for _, f := range j.report.Findings {
 			fp := f.Fingerprint.Digest()
 			g := byPrint[fp]
 			if g == nil {
-				g = &sighted{judged: map[string]judged{}}
+				g = &sighted{judged: map[string]judged{}, history: past.before(j)}
 				byPrint[fp], out = g, append(out, g)
 			}
 			o := ratchet.Occurrence{Finding: ratchet.NewFound(f), Service: j.trajectory.Service, TraceID: j.trace.ID, Revision: f.Rule, SessionID: j.trajectory.SessionID,
-				Object: j.trace.ID, Seen: seen(j.trajectory)} // the trace is at hand: nothing has to be stored
+				Object: j.trace.ID, Seen: seen(j.trajectory), // the trace is at hand: nothing has to be stored
+				Context: &c, Began: past.before(j).Before(c, f.Fingerprint.Agent, seen(j.trajectory))}
 			if g.Take(o) {
 				g.judged[j.trace.ID], g.traces = j, append(g.traces, j.trace.ID)
 			}
 		}
+		past.take(j, c)
 	}
 	return out
 }
@@ -178,7 +188,7 @@ func seen(t *trajectory.Trajectory) time.Time {
 }
 
 func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *sighted, healthy *baseline.Snapshot) (absorbed, error) {
-	d := absorbed{ID: g.ID(), Label: g.Fingerprint.Label, Did: "skipped", Title: g.Title, Count: g.Count}
+	d := absorbed{ID: g.ID(), Label: g.Fingerprint.Label, Did: "skipped", Title: g.Title, Count: g.Count, Began: g.story()}
 	due, why := policy.Due(&g.Group)
 	d.Reason = why
 	if !due {

@@ -61,7 +61,7 @@ func (a *app) printJudged(all []judged) error {
 		}
 		return nil
 	}
-	_, err := fmt.Fprint(a.stdout, findingList(all, a.width()), blindSpots(all), summary(all))
+	_, err := fmt.Fprint(a.stdout, findingList(all, a.width()), beginnings(all, a.width()), blindSpots(all), summary(all))
 	return err
 }
 
