@@ -25,7 +25,7 @@ var openLLMetryRemedies = map[Fact]string{
 	FactUsage:         "of streams ask the provider to include usage (OpenAI: stream_options.include_usage = true)",
 	FactSession:       "call withAssociationProperties({session_id: ...}) around the run",
 	FactFinishReason:  "update the instrumentation: old versions do not record the finish reason of every provider",
-	FactModelCalls:    "initialise the SDK before the provider's client is imported (or pass it in instrumentModules); note that a call which fails leaves no span there: instrument HTTP too",
+	FactModelCalls:    "initialise the SDK before the provider's client is imported (or pass it in instrumentModules); a call that fails leaves no span there, and an MCP session that is opened outside the run has a trace of its own: open it inside",
 	FactModelName:     keptBy("OpenLLMetry", "gen_ai.request.model"),
 }
 

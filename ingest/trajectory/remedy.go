@@ -28,6 +28,10 @@ func (b *builder) remedy(f Fact) string {
 		if r := b.cutRemedy(); r != "" {
 			return r
 		}
+	case FactToolCalls:
+		if len(b.out.ModelCalls)+len(b.out.ToolCalls) == 0 {
+			return b.emitterRemedy(FactModelCalls) // whose answers would ask for them
+		}
 	case FactUserMessages, FactReply:
 		if b.unplaced > 0 {
 			return unplacedRemedy(b.unplaced)
@@ -61,7 +65,9 @@ func (b *builder) shownRemedy(f Fact) string {
 			return remedyLogs
 		case every(b.bare):
 			return cmp.Or(calls[0].node.advice(f), remedyBare)
-		case f == FactUserMessages && every(func(c *call) bool { return b.out.ModelCalls[c.index].Error != nil && c.node.facts.Input.Empty() }):
+		case f == FactUserMessages && every(func(c *call) bool {
+			return b.bare(c) || b.out.ModelCalls[c.index].Error != nil && c.node.facts.Input.Empty()
+		}):
 			return remedyFailed
 		}
 	}
