@@ -27,7 +27,7 @@ func (b *builder) histories() {
 		if m.System == "" && len(earlier) == 0 && c.node.agent != nil {
 			m.System = c.node.agent.facts.System
 		}
-		for _, text := range userTexts(c.fresh) {
+		for _, text := range b.saidIn(c) {
 			if !users[text] {
 				users[text] = true
 				b.out.UserMessages = append(b.out.UserMessages, text)
@@ -35,6 +35,15 @@ func (b *builder) histories() {
 		}
 	}
 	b.askedOfAgents(users)
+}
+
+// saidIn are the words of the user that are new in a call. What a sub-agent is asked that works for a tool was written by the agent that called
+// the tool, though it has the user's place; a trace that lies within a tool as a whole has no other.
+func (b *builder) saidIn(c *call) []string {
+	if toolAround(c.node) && slices.ContainsFunc(b.calls, func(o *call) bool { return !toolAround(o.node) }) {
+		return nil
+	}
+	return userTexts(c.fresh)
 }
 
 // lookBack is how many earlier calls of an agent are compared with: helper calls between the steps have histories of their own.

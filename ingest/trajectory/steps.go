@@ -11,7 +11,7 @@ func (b *builder) steps() {
 	seen := map[string]bool{}
 	o.Steps = make([]Step, 0, len(o.ModelCalls)+len(o.ToolCalls)+len(o.Handoffs)+len(o.UserMessages)+2)
 	for i, m := range o.ModelCalls {
-		for _, text := range userTexts(m.New) {
+		for _, text := range b.saidIn(b.calls[i]) {
 			if !seen[text] {
 				seen[text] = true
 				o.Steps = append(o.Steps, Step{Kind: StepUser, SpanID: m.SpanID, Agent: m.Agent, Index: -1, Text: text, Start: m.Start, End: m.Start})
