@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -23,7 +24,7 @@ func (t *Trajectory) Cost() (usd float64, known bool) {
 		}
 		usd, known = usd+*a.Usage.CostUSD, true
 	}
-	return usd, known
+	return math.Round(usd*1e12) / 1e12, known // a sum of decimal fractions, as one
 }
 
 // Costs says whether the call's cost is a part of the run's. One that failed and tells no tokens cost nothing that anybody can know, and one

@@ -22,7 +22,7 @@ type counting struct {
 // countings is one row for every dialect. Whatever it says, arithmetic has the last word: a part that alone is more than the count, or a
 // total that is the sum with the part and not without it, was left out (wholeUsage).
 var countings = []counting{
-	{"langfuse-sdk", bySpan, included, "emitters, Langfuse: exclusive buckets, which Read joins again; usage passed on from Anthropic as it came leaves cached tokens out"},
+	{"langfuse-sdk", bySpan, bySpan, "emitters, Langfuse: exclusive buckets, which Read joins again; usage passed on from Anthropic as it came leaves cached tokens out"},
 	{"mcp", uncounted, uncounted, "5.2: a tool's call, no model's"},
 	{"openinference", bySpan, included, "4.3: details are parts; the older instrumentor of Anthropic repeats the provider's count, which the response body beside it shows"},
 	{"claude-agent-sdk", beside, included, "4.3, Anthropic's raw counts; 5.3: usage at the root only"},
