@@ -19,6 +19,12 @@ type answerBody struct {
 
 // readAnswerBody reads a response body of OpenAI (chat, Responses), Anthropic, Bedrock, Gemini or LangChain.
 func readAnswerBody(text string) answerBody {
+	if kindOf(text) == '[' { // the bridge for OpenAI Agents lists the one response
+		text = soleElement(text)
+		if readObject(text).get("choices", "candidates") == "" {
+			return answerBody{}
+		}
+	}
 	if kindOf(text) != '{' {
 		return answerBody{}
 	}
@@ -44,6 +50,9 @@ func cacheWithin(usage object) bool {
 
 func bodyFinish(o object) string {
 	if s := o.str("stop_reason", "stopReason", "finish_reason", "finishReason"); s != "" {
+		return s
+	}
+	if s := o.object("finishReason").str("unified", "raw"); s != "" { // the AI SDK's own, beside the provider's
 		return s
 	}
 	first := readObject(firstElement(o.get("choices", "candidates")))

@@ -120,6 +120,9 @@ func (n *node) read() {
 			}
 		}
 	}
+	if n.facts.Role == RoleTool {
+		n.facts.protocolResult()
+	}
 }
 
 // thin says whether a span of an interesting role left something open that another vocabulary on it may state.

@@ -35,7 +35,7 @@ var countings = []counting{
 	{"livekit", included, included, "5.15: lk.llm_metrics is OpenAI-shaped"},
 	{"langsmith", included, included, "5.11: LangChain's usage_metadata, whose details are parts; captures"},
 	{"litellm", included, included, "4.3: OpenAI-shaped whatever the provider"},
-	{"openllmetry", included, included, "5.4: OpenAI-shaped; where Anthropic's parts exceed the count, arithmetic adds them"},
+	{"openllmetry", bySpan, included, "5.4: OpenAI-shaped; JavaScript's instrumentation of Anthropic passes the provider's count on (94 with 16 cached beside, of 110), Python's adds the parts up"},
 	{"openai-agents", included, included, "5.10: OpenAI's own counts"},
 	{"genkit", included, bySpan, "4.3: Google's thoughts are beside the output; totalTokens tells, since other plugins include them"},
 	{"agent-framework", included, included, "5.12: the conventions' keys"},

@@ -4,7 +4,6 @@ import "strings"
 
 // foreign are the dialects that are known and not read yet, each by its strong marks: spans of theirs are never passed over in silence.
 var foreign = []foreignMarks{
-	{name: "laminar", prefix: []string{"lmnr.span."}},
 	{name: "anthropic-sdk", scopes: []string{"com.anthropic."}},
 }
 

@@ -168,10 +168,30 @@ func langSmithTool(s *Span, f *Facts) {
 		}
 	}
 	in := a.Text("gen_ai.prompt")
+	if args := soleMember(in, "args"); kindOf(args) == '[' {
+		wrappedExecution(in, args, f)
+		return
+	}
 	if inner := soleMember(in, "input"); inner != "" {
 		if v := valueOfJSON(inner); v.JSON.Kind() == '{' {
 			f.Arguments = Value{Raw: in, JSON: v.JSON, Parsed: ParsedWrap, Truncated: v.Truncated}
 		}
+	}
+}
+
+// wrappedExecution reads the two arguments that the AI SDK gives a tool's function, as its wrapper records them: the tool's own, and the call.
+func wrappedExecution(raw, args string, f *Facts) {
+	var of []string
+	for e := range elements(args) {
+		of = append(of, e)
+	}
+	if len(of) != 2 {
+		return
+	}
+	if call := readObject(of[1]); call.str("toolCallId") != "" {
+		v := valueOfJSON(of[0])
+		f.Arguments = Value{Raw: raw, JSON: v.JSON, Parsed: ParsedWrap, Truncated: v.Truncated}
+		f.CallID = cmp.Or(f.CallID, callID(call.str("toolCallId")))
 	}
 }
 

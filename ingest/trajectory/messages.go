@@ -300,7 +300,12 @@ func requestedCalls(o object, have []Part) []Part {
 	if f := o.object("function_call"); len(calls) == 0 && f.str("name") != "" {
 		calls = []Part{callPart(f)}
 	}
-	return append(calls, callList(o.get("invalid_tool_calls"))...)
+	for _, p := range callList(o.get("invalid_tool_calls")) { // LangChain parsed them in vain; the provider's own list may hold them too
+		if p.ID == "" || !slices.ContainsFunc(calls, func(c Part) bool { return c.ID == p.ID }) {
+			calls = append(calls, p)
+		}
+	}
+	return calls
 }
 
 func callList(raw string) []Part {

@@ -133,6 +133,9 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 		f.ModelRequested = cmp.Or(f.ModelRequested, a.Str("llm.model_name"))
 	}
 	openInferenceInput(a, request, f)
+	if len(f.Input.Flat) > 0 && f.System == "" && a.Text("llm.input_messages.0.message.role") != "system" { // Anthropic's stand apart from the messages
+		f.System = cmp.Or(textOf(systemOf(request, 0)), textOf(systemOf(params, 0)))
+	}
 	openInferenceTools(a, params, request, f)
 	hideModelFacts(a, f)
 }

@@ -114,6 +114,9 @@ func associated(a Attrs, names ...string) string {
 func openLLMetryRole(s *Span) Role {
 	a := s.Attrs
 	kind := strings.ToLower(cmp.Or(a.Str("traceloop.span.kind"), a.Str("lmnr.span.type")))
+	if kind == "tool" && a.Str("llm.request.type") == "chat" {
+		kind = "llm" // inside a tool Laminar before 0.7 hands the tool's type on to the spans below
+	}
 	switch kind {
 	case "tool":
 		return RoleTool
@@ -165,6 +168,7 @@ func openLLMetryModel(s *Span, f *Facts) {
 	if len(f.Output) == 0 {
 		f.Output = withRole(ParseMessages(a.jsonText("lmnr.span.output")), "assistant")
 	}
+	f.InputExcludes = strings.HasPrefix(s.Scope, "@traceloop/instrumentation-anthropic")
 	if len(completions) > 0 {
 		f.FinishRaw = cmp.Or(f.FinishRaw, completions[0].Str("finish_reason"))
 	}
@@ -267,7 +271,8 @@ func openLLMetryTool(s *Span, f *Facts) {
 		f.Result, f.ToolError = message.result(f.Result), cmp.Or(message.Error, f.ToolError)
 	}
 	name, _ := strings.CutSuffix(strings.TrimPrefix(s.Name, "execute_tool "), ".tool")
-	f.ToolName = toolNameOf(f.ToolName, message.Name, a.Str("traceloop.entity.name"), name)
+	f.ToolName = toolNameOf(f.ToolName, message.Name, a.Str("traceloop.entity.name", "ai.toolCall.name"), name) // the latter where Laminar reads the AI SDK
+	f.CallID = cmp.Or(f.CallID, callID(a.Str("ai.toolCall.id")))
 	if withheld(in) {
 		f.Hidden = append(f.Hidden, FactArguments)
 	}

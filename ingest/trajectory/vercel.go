@@ -58,7 +58,7 @@ func readVercel(s *Span) Facts {
 			"ai.settings.runtimeContext.userId", "user.id", "metadata.userId"),
 	}
 	switch op := vercelOperation(s); {
-	case op == "ai.toolCall":
+	case op == "ai.toolCall" || op == "ai.tool" && a.Has("ai.toolCall.name"): // the latter is Laminar's
 		readVercelTool(a, &f)
 	case strings.HasSuffix(op, ".doGenerate") || strings.HasSuffix(op, ".doStream"):
 		readVercelModel(a, op, &f)
@@ -84,6 +84,7 @@ func readVercelTool(a Attrs, f *Facts) {
 	f.Arguments, _ = a.value("ai.toolCall.args", "ai.toolCall.input")
 	f.Result, f.HasResult = a.value("ai.toolCall.result", "ai.toolCall.output")
 	f.Denied = deniedResult(f.Result)
+	f.ToolError = a.Text("ai.toolCall.error")
 	if absent(f.Arguments) && !f.HasResult {
 		f.Hidden = append(f.Hidden, FactArguments, FactResults)
 	}
