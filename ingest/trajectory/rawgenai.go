@@ -3,7 +3,7 @@ package trajectory
 import "cmp"
 
 // Home-made spans in the conventions' own namespace: gen_ai.tokens.*, gen_ai.action and the like, which no version of them has. A step that
-// tells tokens or an answer is taken for a call of the model by the agent that it names.
+// tells tokens is taken for a call of the model by the agent that it names.
 var _ = add(Dialect{Name: "raw", Rank: 35, Keys: []string{"gen_ai."}, Score: scoreRawGenAI, Read: readRawGenAI, Remedies: raw.Remedies})
 
 var (
@@ -35,10 +35,10 @@ func readRawGenAI(s *Span) Facts {
 			f.Result, f.HasResult = ParseValue(answer), true
 		}
 		return f
+	case f.Role == RoleNone && s.ParentID != "" && f.Usage.counted():
+		f.Role = RoleModel
 	case f.Role == RoleNone && s.ParentID == "":
 		f.Role = RoleAgent
-	case f.Role == RoleNone && (f.Usage.counted() || answer != ""):
-		f.Role = RoleModel
 	}
 	if f.Role == RoleAgent {
 		f.UserText, f.Reply = cmp.Or(f.UserText, a.Str(ownAsked...)), cmp.Or(f.Reply, answer)

@@ -30,7 +30,7 @@ func TestPublicOwnKeys(t *testing.T) {
 			}
 		}
 	}
-	if traces != 18 || calls < 55 {
+	if traces != 18 || calls < 51 {
 		t.Errorf("%d traces, %d model calls", traces, calls)
 	}
 }
