@@ -49,8 +49,9 @@ type Member struct {
 	FirstSeen   time.Time `json:"first_seen"`
 	LastSeen    time.Time `json:"last_seen"`
 	Weak        bool      `json:"weak"`
-	YAML        string    `json:"yaml"`  // object digest of case.yaml
-	Trace       string    `json:"trace"` // object digest of trace.json
+	YAML        string    `json:"yaml"`           // object digest of case.yaml
+	Trace       string    `json:"trace"`          // object digest of trace.json
+	Began       string    `json:"began,omitzero"` // Markdown: what had changed when the failure began; "" when nothing is known
 }
 
 // subject is what the case's specimen is of.
@@ -117,6 +118,9 @@ type Content func(Member) (yaml, trace string, err error)
 func (b *Batch) Change(content Content) (ghpr.Change, error) {
 	c := ghpr.Change{Repo: b.Repo, Base: b.Base, Dir: b.Set, Key: b.Key(), Slug: slug(string(b.Label)), Title: b.title(), Labels: []string{"pawl"}}
 	c.Body = append(c.Body, ghpr.Block{Text: b.lead()}, ghpr.Block{Text: b.table()})
+	if began := b.began(); began != "" {
+		c.Body = append(c.Body, ghpr.Block{Text: began, Optional: true})
+	}
 	for _, m := range b.Members {
 		yaml, trace, err := content(m)
 		if err != nil {
@@ -165,6 +169,20 @@ func (b *Batch) table() string {
 			m.FirstSeen.UTC().Format("2006-01-02 15:04"), m.LastSeen.UTC().Format("2006-01-02 15:04"))
 	}
 	return t.String()
+}
+
+// began tells, for the cases of which it is known, what had changed when the failure began. It says when, not why.
+func (b *Batch) began() string {
+	var t strings.Builder
+	for _, m := range b.Members {
+		if m.Began != "" {
+			fmt.Fprintf(&t, "- `%s`: %s\n", m.CaseID, m.Began)
+		}
+	}
+	if t.Len() == 0 {
+		return ""
+	}
+	return "**When it began**, as far as traces tell:\n\n" + t.String()
 }
 
 func evidence(m Member, yaml string) string {

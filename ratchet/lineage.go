@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/lineage"
+	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
@@ -68,6 +71,42 @@ func (g *Group) begin(o Occurrence, first bool) {
 	if o.Context != nil {
 		g.Spread.Add(*o.Context, g.Fingerprint.Agent, 1)
 	}
+}
+
+// maxBegan bounds the sentence that a pull request says of a case's beginning, in bytes.
+const maxBegan = 600
+
+// beganLine tells for a pull request what had changed when the group's failure began: names and digests alone, as code. It is "" when there is nothing worth
+// telling, or when it holds what must not leave.
+func (a *Absorber) beganLine(ctx context.Context, g *Group) (string, error) {
+	var s Service
+	e, err := a.q.Services.Get(ctx, serviceKey(clip(g.Service, maxRemedy)))
+	if err == nil {
+		err = json.Unmarshal(e.Value, &s)
+	}
+	if err != nil && !errors.Is(err, queue.ErrNotFound) {
+		return "", fmt.Errorf("service %q: %w", g.Service, err)
+	}
+	story := g.Story(&s.History, func(name string) string { return ghpr.Inline(safeVersion(name), 80) })
+	switch story.Kind {
+	case lineage.Changed, lineage.Unchanged, lineage.SideBySide:
+	default:
+		return "", nil
+	}
+	if len(story.Sentence) > maxBegan || a.lastLook(story.Sentence) != nil {
+		return "", nil
+	}
+	return story.Sentence, nil
+}
+
+// safeVersion is a version or a model's name as it may appear in a pull request: as it is, ids and all, where it is made of the signs that such names
+// have, and else as names are made safe.
+func safeVersion(name string) string {
+	const signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-+/:"
+	if len(name) <= 64 && strings.Trim(name, signs) == "" {
+		return name
+	}
+	return classify.SafeName(name)
 }
 
 // Story tells what had changed when the group's failure began. h is the history of its service, nil where it is not known; name renders names and digests.

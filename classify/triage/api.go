@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
@@ -31,6 +32,8 @@ type group struct {
 	Batch     string             `json:"batch"`
 	URL       string             `json:"pull_request"` // "" when there is none
 	Decisions []ratchet.Decision `json:"decisions"`
+	Began     lineage.Story      `json:"began"`  // what had changed when it began
+	Spread    []lineage.Row      `json:"spread"` // how the sightings lie over versions, models and prompts, against all runs of the agent
 }
 
 // list reads all groups, the latest first.
@@ -43,6 +46,10 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	past, err := h.histories(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	byKey := map[string]*ratchet.Batch{}
 	for i := range bs {
 		byKey[bs[i].Key()] = &bs[i]
@@ -50,7 +57,7 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 	out := []group{}
 	for i := range gs {
 		if gs[i].Count > 0 {
-			out = append(out, h.show(&gs[i], byKey))
+			out = append(out, h.show(&gs[i], byKey, past))
 		}
 	}
 	slices.SortFunc(out, func(a, b group) int { return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID, b.ID)) })
@@ -58,10 +65,11 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 	return out, bs, nil
 }
 
-func (h *handler) show(g *ratchet.Group, batches map[string]*ratchet.Batch) group {
+func (h *handler) show(g *ratchet.Group, batches map[string]*ratchet.Batch, past map[string]*lineage.History) group {
 	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: h.src.Status(g, batches), Count: g.Count,
 		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
-		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...)}
+		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...),
+		Began: g.Story(past[g.Service], func(name string) string { return name }), Spread: g.Began.Table(g.Spread, past[g.Service])}
 	if b := batches[g.Batch]; b != nil {
 		_, out.URL, _ = b.Status()
 	}

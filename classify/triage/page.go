@@ -18,6 +18,7 @@ var pageFiles embed.FS
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 	"body":  bodyOf,
+	"short": shortID,
 	"count": func(s ratchet.Service, v string) int { return s.Verdicts[classify.Verdict(v)] },
 }).ParseFS(pageFiles, "*.html"))
 

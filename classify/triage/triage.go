@@ -52,6 +52,7 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
 	mux.HandleFunc("GET /v1/services", h.services)
 	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
+	mux.HandleFunc("GET /groups/{id}", h.groupPage)
 	mux.HandleFunc("GET /batches/{number}", h.batchPage)
 	mux.HandleFunc("GET /traces/{id}", h.tracePage)
 	mux.HandleFunc("GET /{$}", h.page)

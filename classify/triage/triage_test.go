@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
@@ -26,12 +27,20 @@ func testSource() Source {
 	b := ratchet.Batch{Repo: "acme/shop", Base: "main", Label: "loop", Service: "shop", Number: 1, Members: []ratchet.Member{{Fingerprint: fp.Digest()}},
 		Intent: &ghpr.Intent{Receipt: ghpr.Receipt{State: ghpr.StateOpen, Number: 7, URL: "https://github.example/acme/shop/pull/7"}}}
 	g := ratchet.Group{Fingerprint: fp, Severity: classify.Blocking, Title: "get_order called 6 times", Why: hostile, Count: 3, Batch: b.Key(),
-		FirstSeen: time.Unix(1, 0), LastSeen: time.Unix(2, 0), Specimens: []ratchet.Specimen{{TraceID: strings.Repeat("ab", 16)}}}
+		FirstSeen: time.Unix(1, 0), LastSeen: time.Unix(2, 0), Specimens: []ratchet.Specimen{{TraceID: strings.Repeat("ab", 16)}}, Service: "shop"}
+	var past lineage.History
+	old, now := produced("1.4.1"), produced(hostile)
+	for i := range 30 {
+		past.Take(old, false, time.Unix(int64(i), 0))
+	}
+	g.Began = past.Before(now, "support", time.Unix(31, 0))
+	g.Spread.Add(now, "support", 1)
+	past.Take(now, true, time.Unix(31, 0))
 	return Source{
 		Groups: func(context.Context) ([]ratchet.Group, error) { return []ratchet.Group{g, {Fingerprint: fp}}, nil }, // the second was retracted
 		Services: func(context.Context) ([]ratchet.Service, error) {
 			return []ratchet.Service{{Service: sight.Service{Name: "shop", Blind: []sight.Blind{{Missing: trajectory.FactUsage, Remedy: hostile, Rules: []string{"cost_spike@1"}, Count: 3}}},
-				Verdicts: map[classify.Verdict]int{classify.Passing: 3}, Unexplained: []ratchet.Unexplained{{TraceID: strings.Repeat("ab", 16), What: hostile}}}}, nil
+				History: past, Verdicts: map[classify.Verdict]int{classify.Passing: 3}, Unexplained: []ratchet.Unexplained{{TraceID: strings.Repeat("ab", 16), What: hostile}}}}, nil
 		},
 		Batches: func(context.Context) ([]ratchet.Batch, error) { return []ratchet.Batch{b}, nil },
 		Plan:    func(_ context.Context, b ratchet.Batch) (ghpr.Plan, error) { return ghpr.Plan{Repo: b.Repo}, nil },
@@ -47,6 +56,40 @@ func testSource() Source {
 		Status: func(g *ratchet.Group, bs map[string]*ratchet.Batch) string {
 			return ratchet.Policy{}.Status(g, nil, bs)
 		},
+	}
+}
+
+// produced is the context of a run of the support agent.
+func produced(version string) lineage.Context {
+	return lineage.Context{Version: version, Agents: []lineage.AgentContext{{Agent: "support", Models: []string{"gpt-4o"}, Prompts: []string{"0123456789ab"}}}}
+}
+
+// groupID is the id of the group of testSource.
+func groupID(t *testing.T) string {
+	gs, err := testSource().Groups(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gs[0].ID()
+}
+
+func TestGroupTellsWhenItBegan(t *testing.T) {
+	_, page := get(t, testSource(), Options{}, "/groups/"+groupID(t))
+	for _, want := range []string{"When it began", "in place of 1.4.1", "30 traces of support before", "0123456789ab", `href="/traces/` + strings.Repeat("ab", 16)} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	_, doc := get(t, testSource(), Options{}, "/v1/groups/"+groupID(t))
+	var got struct {
+		Began  lineage.Story `json:"began"`
+		Spread []lineage.Row `json:"spread"`
+	}
+	if err := json.Unmarshal([]byte(doc), &got); err != nil || got.Began.Kind != lineage.Changed || len(got.Spread) != 4 || got.Spread[0].Failing != 1 || got.Spread[1].Traces != 30 {
+		t.Errorf("%v: %+v", err, got)
+	}
+	if code, _ := get(t, testSource(), Options{}, "/groups/nothing"); code != http.StatusNotFound {
+		t.Errorf("a group that is not there: %d", code)
 	}
 }
 
@@ -107,7 +150,7 @@ func TestWhatIsNotThere(t *testing.T) {
 }
 
 func TestPageEscapesWordsOfTraces(t *testing.T) {
-	for _, path := range []string{"/", "/batches/0", "/traces/" + strings.Repeat("ab", 16)} {
+	for _, path := range []string{"/", "/batches/0", "/groups/" + groupID(t), "/traces/" + strings.Repeat("ab", 16)} {
 		code, body := get(t, testSource(), Options{}, path)
 		if code != http.StatusOK || strings.Contains(body, hostile) || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
 			t.Errorf("%s: %d: words of a trace are not escaped, or the page ends early:\n%s", path, code, body)
