@@ -328,7 +328,7 @@ func TestRefusedIsNotForEver(t *testing.T) {
 	}
 	if base, err := Snapshot(t.Context(), q); err != nil {
 		t.Fatal(err)
-	} else if made, _, err := a.make(t.Context(), &g, true, func() (*baseline.Snapshot, error) { return base, nil }); err != nil || made == nil {
+	} else if made, _, err := a.make(t.Context(), noon, &g, true, func() (*baseline.Snapshot, error) { return base, nil }); err != nil || made == nil {
 		t.Errorf("after a start nothing was tried anew: %v", err)
 	}
 }

@@ -75,6 +75,7 @@ type Specimen struct {
 	Session    string   `json:"session,omitzero"`    // of a session's finding: the session's key; TraceID is then the trace that it stands on
 	Traces     []string `json:"traces,omitzero"`     // of a session's finding: the traces that its evidence lies in
 	Unrecorded string   `json:"unrecorded,omitzero"` // why there is no Object
+	Of         string   `json:"of,omitzero"`         // key of the session that the trace is of, "" for none
 }
 
 // subject is what the specimen is of, and what counts once: a trace, or a session.
@@ -109,6 +110,7 @@ type Occurrence struct {
 
 	Session    string // key of the session that the finding is on, "" where it is on the trace alone
 	Unrecorded string // of a session: why there is no Object
+	Of         string // key of the session that the trace is of, "" for none
 
 	Context *lineage.Context // what produced the trace; nil for a session
 	Began   *lineage.Began   // what came before; taken over from the first occurrence alone
@@ -120,7 +122,7 @@ func (o *Occurrence) subject() string { return cmp.Or(o.Session, o.TraceID) }
 // Take folds an occurrence in: a trace, or a session, counts once, whatever its revisions and however often one is published. It says whether the group changed.
 func (g *Group) Take(o Occurrence) bool {
 	i, key := g.seen(o.subject()), seenKey(o.subject(), o.Revision)
-	if o.Sequence != 0 && o.Sequence <= g.Applied || i >= 0 && g.Seen[i] == key {
+	if o.Sequence != 0 && o.Sequence <= g.Applied || i >= 0 && strings.TrimSuffix(g.Seen[i], retracted) == key {
 		return false
 	}
 	f := o.Finding
@@ -214,7 +216,7 @@ func (g *Group) addSpecimen(o Occurrence) {
 		return
 	}
 	f := o.Finding
-	s := Specimen{TraceID: o.TraceID, Revision: o.Revision, Object: o.Object, Severity: f.Severity, Confidence: f.Confidence, Why: clip(f.Why, maxText), Seen: o.Seen}
+	s := Specimen{TraceID: o.TraceID, Revision: o.Revision, Object: o.Object, Severity: f.Severity, Confidence: f.Confidence, Why: clip(f.Why, maxText), Seen: o.Seen, Of: o.Of}
 	if o.Session != "" {
 		s.Session, s.Traces, s.Unrecorded = o.Session, tracesOf(f.Finding), clip(o.Unrecorded, maxText)
 	}
@@ -223,6 +225,11 @@ func (g *Group) addSpecimen(o Occurrence) {
 	} else if i, ok := g.room(f.Severity); ok {
 		g.Specimens = append(slices.Delete(g.Specimens, i, min(i+1, len(g.Specimens))), s)
 	}
+}
+
+// unsettled says whether another trace of the specimen's session may explain what it shows.
+func (g *Group) unsettled(sp Specimen) bool {
+	return sp.Of != "" && slices.Contains(mayBeSettled, g.Fingerprint.Label)
 }
 
 // tracesOf are the traces that a session's finding has its evidence in, in its order.

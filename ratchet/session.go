@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
@@ -35,6 +36,8 @@ type Part struct {
 	Seen     time.Time `json:"seen"`
 	Shows    []Shown   `json:"shows,omitzero"` // what the trace shows by itself
 	Sketch   []byte    `json:"sketch"`
+
+	Context *lineage.Context `json:"context,omitzero"` // what produced the trace, where a finding on it may be settled
 }
 
 // Shown is a failure that a single trace shows.
@@ -73,6 +76,9 @@ func (s *Session) Take(v Verdict, sequence uint64) bool {
 	p := Part{TraceID: v.TraceID, Revision: v.Revision, Seen: v.Seen, Sketch: v.Sketch}
 	for _, f := range v.Findings {
 		p.Shows = append(p.Shows, Shown{f.Fingerprint.Digest(), f.Severity})
+		if slices.Contains(mayBeSettled, f.Label) {
+			p.Context = withoutTools(v.Context)
+		}
 	}
 	if have {
 		s.Parts[i] = p
@@ -108,6 +114,11 @@ func (s *Session) Hear(v Verdict, sequence uint64) bool {
 	for _, fp := range s.said() {
 		if !slices.Contains(said.Fingerprints, fp) && (v.Replaces == nil || !slices.Contains(v.Replaces.Fingerprints, fp)) {
 			said.Fingerprints = append(said.Fingerprints, fp)
+		}
+	}
+	for _, done := range v.Settled {
+		if i, have := s.part(done.TraceID); have && s.Parts[i].Revision == done.Revision {
+			s.Parts[i].Shows = slices.DeleteFunc(s.Parts[i].Shows, func(w Shown) bool { return w.Fingerprint == done.Fingerprint })
 		}
 	}
 	s.Judged, s.Said = v.Revision, said
@@ -180,8 +191,20 @@ func (s *Session) shown(f classify.Finding) bool {
 	})
 }
 
-// trajectory joins what is known of the session's traces.
-func (s *Session) trajectory() (*trajectory.Trajectory, error) {
+// mayBeSettled are the labels of what a later trace of the session may explain. No case is made of them before the session is quiet, within bounds.
+var mayBeSettled = []classify.Label{classify.MissingToolResult}
+
+// withoutTools is what of a context groups count.
+func withoutTools(c lineage.Context) *lineage.Context {
+	c.Agents = slices.Clone(c.Agents)
+	for i := range c.Agents {
+		c.Agents[i].Tools = nil
+	}
+	return &c
+}
+
+// parts reads what is known of the session's traces: nil where they turn out to be no one conversation.
+func (s *Session) parts() ([]*trajectory.Trajectory, error) {
 	var parts []*trajectory.Trajectory
 	for _, p := range s.Parts {
 		t, err := classify.ReadSketch(p.Sketch)
@@ -190,5 +213,8 @@ func (s *Session) trajectory() (*trajectory.Trajectory, error) {
 		}
 		parts = append(parts, t)
 	}
-	return trajectory.Join(parts), nil
+	if len(trajectory.Sessions(parts)) > 1 {
+		return nil, nil
+	}
+	return parts, nil
 }

@@ -145,7 +145,7 @@ func (a *Absorber) judgeSession(ctx context.Context, now time.Time, key string, 
 	if err != nil {
 		return err
 	}
-	if len(v.Findings) == 0 && len(v.Replaces.fingerprints()) == 0 {
+	if len(v.Findings)+len(v.Replaces.fingerprints())+len(v.Settled) == 0 {
 		return a.changeSession(ctx, key, func(stored *Session) bool { stored.Judged = v.Revision; return true })
 	}
 	doc, err := json.Marshal(v)
@@ -178,7 +178,7 @@ func (a *Absorber) sessionVerdict(ctx context.Context, key string, s *Session, b
 	if err != nil {
 		return v, err
 	}
-	traces, fs, ok := a.spanning(s, snapshot)
+	whole, fs, ok := a.spanning(s, snapshot)
 	if !ok {
 		return v, nil
 	}
@@ -189,26 +189,70 @@ func (a *Absorber) sessionVerdict(ctx context.Context, key string, s *Session, b
 	}
 	if len(v.Findings) > 0 {
 		v.Verdict = classify.Failing
-		v.Object, v.Unrecorded, err = a.recordSession(ctx, v.Findings, traces)
+		v.Object, v.Unrecorded, err = a.recordSession(ctx, v.Findings, whole.traces)
 	}
-	v.Replaces = s.replaces(v.Findings)
+	v.Replaces, v.Settled = s.replaces(v.Findings), whole.settled
 	return v, err
 }
 
-// spanning are the findings that span the session's traces, and these in order of start; not ok when pawl cannot judge it.
-func (a *Absorber) spanning(s *Session, base *baseline.Snapshot) (traces []string, fs []classify.Finding, ok bool) {
+// spanned is a session once it is joined.
+type spanned struct {
+	traces  []string // in order of start
+	settled []Settled
+}
+
+// spanning joins the session's traces and finds what spans them; not ok when pawl cannot judge it.
+func (a *Absorber) spanning(s *Session, base *baseline.Snapshot) (whole spanned, fs []classify.Finding, ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			ok = false
 			a.lg.Error("a session broke pawl: report this", "service", s.Service, "session", s.ID, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	t, err := s.trajectory()
+	parts, err := s.parts()
 	if err != nil {
 		a.lg.Error("a session cannot be judged: report this", "service", s.Service, "session", s.ID, "err", err)
-		return nil, nil, false
+		return whole, nil, false
 	}
-	return t.Traces, a.maker.Engine.ClassifySession(t, base), true
+	t := trajectory.Join(parts)
+	whole.traces = t.Traces
+	for _, p := range parts {
+		whole.settled = append(whole.settled, a.settled(s, t, p, base)...)
+	}
+	return whole, a.maker.Engine.ClassifySession(t, base), true
+}
+
+// settled is what one of the session's traces shows by itself and no longer does once the rest of the session is known.
+func (a *Absorber) settled(s *Session, whole, part *trajectory.Trajectory, base *baseline.Snapshot) (out []Settled) {
+	now := whole.Settle(part)
+	i, have := s.part(part.TraceID)
+	if now == part || !have {
+		return nil
+	}
+	alone, known := a.digests(part, base), a.digests(now, base)
+	for _, w := range s.Parts[i].Shows {
+		if slices.Contains(alone, w.Fingerprint) && !slices.Contains(known, w.Fingerprint) {
+			out = append(out, Settled{part.TraceID, s.Parts[i].Revision, w.Fingerprint, s.Parts[i].Context})
+		}
+	}
+	return out
+}
+
+// digests are those of the fingerprints that a trajectory shows.
+func (a *Absorber) digests(t *trajectory.Trajectory, base *baseline.Snapshot) (out []string) {
+	for _, f := range a.maker.Engine.Classify(t, base).Findings {
+		out = append(out, f.Fingerprint.Digest())
+	}
+	return out
+}
+
+// unsettled says whether a specimen has to wait for its session: what comes next there may explain it.
+func (a *Absorber) unsettled(ctx context.Context, now time.Time, g *Group, sp Specimen) (bool, error) {
+	if !g.unsettled(sp) || now.Sub(sp.Seen) > queue.KeepSessions {
+		return false, nil
+	}
+	s, err := a.session(ctx, sp.Of)
+	return err == nil && (s.open() || now.Sub(s.Last) < a.opts.SessionQuiet), err
 }
 
 // recordSession stores the traces up to the last one that a finding stands on, for groups that still want a specimen. Where it cannot, it says why, and

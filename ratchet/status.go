@@ -2,6 +2,7 @@ package ratchet
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pawl-dev/pawl/ghpr"
 )
@@ -33,6 +34,9 @@ func (p Policy) Status(g *Group, targets []Target, batches map[string]*Batch) st
 	}
 	if len(g.Specimens) == 0 {
 		return "waits: for the next sighting, whose trace is kept"
+	}
+	if !slices.ContainsFunc(g.Specimens, func(sp Specimen) bool { return !g.unsettled(sp) }) {
+		return "waits: until its session is quiet, for another trace may explain it"
 	}
 	return "due: " + why
 }

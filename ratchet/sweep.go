@@ -137,7 +137,7 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 	if !ok {
 		return nil
 	}
-	made, refused, err := a.make(ctx, &g, anew, base)
+	made, refused, err := a.make(ctx, now, &g, anew, base)
 	if err != nil {
 		return err
 	}
@@ -146,6 +146,9 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 	}
 	m, err := a.store(ctx, *made)
 	if err != nil {
+		return err
+	}
+	if m.Began, err = a.beganLine(ctx, &g); err != nil {
 		return err
 	}
 	key, err := a.join(ctx, now, target, &g, m)
@@ -174,7 +177,7 @@ type refusals struct {
 }
 
 // make tries the specimens in turn, those that were refused before only when anew. It returns no case when none could be made.
-func (a *Absorber) make(ctx context.Context, g *Group, anew bool, base baselines) (*Made, refusals, error) {
+func (a *Absorber) make(ctx context.Context, now time.Time, g *Group, anew bool, base baselines) (*Made, refusals, error) {
 	s := Sightings{Count: g.Count, First: g.FirstSeen, Last: g.LastSeen}
 	for _, sp := range g.Candidates() {
 		s.Traces = append(s.Traces, sp.TraceID)
@@ -182,6 +185,12 @@ func (a *Absorber) make(ctx context.Context, g *Group, anew bool, base baselines
 	no := refusals{why: map[string]string{}}
 	for _, sp := range g.Candidates() {
 		if sp.Refused != "" && !anew {
+			continue
+		}
+		if waits, err := a.unsettled(ctx, now, g, sp); err != nil {
+			return nil, no, err
+		} else if waits {
+			a.touch(g.Fingerprint.Digest(), anew)
 			continue
 		}
 		made, err := a.makeOf(ctx, g, sp, s, base)

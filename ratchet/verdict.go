@@ -35,6 +35,17 @@ type Verdict struct {
 	Sketch     []byte `json:"sketch,omitzero"`     // of a trace that is of a session: what the session is judged by
 	Session    string `json:"session,omitzero"`    // of a verdict on a session: its key
 	Unrecorded string `json:"unrecorded,omitzero"` // of a verdict on a session: why there is no Object
+
+	Settled []Settled `json:"settled,omitzero"` // of a verdict on a session: what single traces seemed to show
+}
+
+// Settled is a failure that a trace shows by itself and that another trace of its session explains: a call that is answered there.
+type Settled struct {
+	TraceID     string `json:"trace_id"`
+	Revision    string `json:"revision"`
+	Fingerprint string `json:"fingerprint"` // digest
+
+	Context *lineage.Context `json:"context"` // what produced the trace, as far as groups count it
 }
 
 // onSession says whether the verdict is on a session, not on a trace.

@@ -132,6 +132,7 @@ func (j *joiner) answers(p *piece) {
 					}
 				case r.Kind == PartToolResult && r.ID != "" && !own[r.ID]:
 					for _, c := range slices.Backward(j.byID[r.ID]) {
+						p.met[callKey(c.ID, c.Name, c.Arguments)] = true // also where its execution has told the result: the input goes on from there
 						if open(c) {
 							j.answered(p, c, r, m.SpanID)
 							break
