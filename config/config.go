@@ -246,6 +246,8 @@ type Absorb struct {
 	Labels        []Label `yaml:"labels" doc:"only these; none = every label that is absorbed by default"`
 	MinCount      int     `yaml:"min_count" min:"1" doc:"occurrences that a finding needs, unless it is blocking"`
 	MinConfidence float64 `yaml:"min_confidence" min:"0" max:"1" doc:"confidence that a finding needs"`
+
+	SessionQuiet Duration `yaml:"session_quiet" doc:"quiet time after which the traces of a session are judged together"`
 }
 
 // Gate says how pawl check runs an agent.
@@ -273,7 +275,7 @@ type Watch struct {
 // Rules holds the parameters of the rules; a rule's key and its parameters' keys are the rule's own.
 type Rules struct {
 	Loop            LoopRule    `yaml:"loop" doc:"the same call, or a cycle of calls, again and again"`
-	CostSpike       CostRule    `yaml:"cost_spike" doc:"far more tokens than the route's median"`
+	CostSpike       CostRule    `yaml:"cost_spike" doc:"far more tokens, or money, than the route's median"`
 	ContextOverflow ContextRule `yaml:"context_overflow" doc:"share of the model's window"`
 }
 

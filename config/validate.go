@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // conflict is a mistake between fields: each alone is fine.
@@ -143,8 +144,15 @@ func (c Config) times() []conflict {
 				steps[i].key, steps[i].d, steps[i+1].key, steps[i+1].d), "root_grace <= idle_timeout <= max_age <= retention"})
 		}
 	}
+	if longest := min(maxSessionQuiet, c.Assemble.Retention); c.Absorb.SessionQuiet > longest {
+		found = append(found, conflict{"absorb.session_quiet", fmt.Sprintf("`absorb.session_quiet` (%s) is longer than what is known of a session is kept (%s)",
+			c.Absorb.SessionQuiet, longest), "minutes, and no more than assemble.retention"})
+	}
 	return found
 }
+
+// maxSessionQuiet leaves time to judge a session before it is forgotten, a day after its last trace.
+const maxSessionQuiet = Duration(12 * time.Hour)
 
 var repoName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$`)
 

@@ -207,6 +207,7 @@ func (s *server) openAbsorb(ctx context.Context) (err error) {
 	s.absorber = ratchet.NewAbsorber(s.lg, s.q, s.maker, s.pr, ratchet.Options{
 		Policy: s.policy, Targets: s.targets, Hold: time.Duration(g.Limits.Hold), CasesPerPR: g.Limits.CasesPerPR,
 		Propose: s.cfg.Absorb.Mode != config.ModeOff && g.Mode != config.ModeOff, Mode: s.prMode(), Sweep: s.pace.sweep, Observe: s.pace.observe,
+		SessionQuiet: time.Duration(s.cfg.Absorb.SessionQuiet), Traces: s.sessionTraces(),
 	})
 	return nil
 }
@@ -377,6 +378,20 @@ func (s *server) trace(ctx context.Context, id string) (trajectory.Trace, error)
 		}
 	}
 	return trajectory.Trace{}, assemble.ErrNotFound
+}
+
+// sessionTraces is where the absorber finds the traces of a session: nil where another process keeps them.
+func (s *server) sessionTraces() ratchet.Traces {
+	if !s.plays(roleWork) {
+		return nil
+	}
+	return func(ctx context.Context, id string) (trajectory.Trace, bool, error) {
+		t, err := s.trace(ctx, id)
+		if errors.Is(err, assemble.ErrNotFound) {
+			return t, false, nil
+		}
+		return t, err == nil, err
+	}
 }
 
 func (s *server) report(t *trajectory.Trajectory) classify.Report {
