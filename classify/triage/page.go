@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
@@ -20,6 +21,10 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"body":  bodyOf,
 	"short": shortID,
 	"count": func(s ratchet.Service, v string) int { return s.Verdicts[classify.Verdict(v)] },
+
+	"checks":  func(s ratchet.Service) []sight.Check { return sight.Examine(&s.Service) },
+	"words":   sight.Words,
+	"percent": func(n, of int) int { return 100 * n / max(of, 1) },
 }).ParseFS(pageFiles, "*.html"))
 
 // bodyOf is a pull request's body without pawl's marker.

@@ -39,7 +39,7 @@ func testSource() Source {
 	return Source{
 		Groups: func(context.Context) ([]ratchet.Group, error) { return []ratchet.Group{g, {Fingerprint: fp}}, nil }, // the second was retracted
 		Services: func(context.Context) ([]ratchet.Service, error) {
-			return []ratchet.Service{{Service: sight.Service{Name: "shop", Blind: []sight.Blind{{Missing: trajectory.FactUsage, Remedy: hostile, Rules: []string{"cost_spike@1"}, Count: 3}}},
+			return []ratchet.Service{{Service: sight.Service{Name: "shop", Examined: 3, Blind: []sight.Blind{{Missing: trajectory.FactUsage, Remedy: hostile, Rules: []string{"cost_spike@1"}, Count: 3}}},
 				History: past, Verdicts: map[classify.Verdict]int{classify.Passing: 3}, Unexplained: []ratchet.Unexplained{{TraceID: strings.Repeat("ab", 16), What: hostile}}}}, nil
 		},
 		Batches: func(context.Context) ([]ratchet.Batch, error) { return []ratchet.Batch{b}, nil },
