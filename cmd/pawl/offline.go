@@ -51,6 +51,7 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		logs   []plog.Logs
 		passed int
 		warned = map[string]bool{}
+		twice  importer.Overlap
 	)
 	for item, err := range importer.Walk(importer.Options{Stdin: a.stdin}, paths...) {
 		if ctx.Err() != nil {
@@ -68,8 +69,8 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		for _, r := range item.Report.Rejected.Reasons {
 			fmt.Fprintf(a.stderr, "pawl: %s: left out: %s\n", item.File, r.Text)
 		}
-		for _, w := range item.Report.Warnings {
-			if line := item.File + ": " + w; !warned[line] && len(warned) < maxWarnings {
+		for _, w := range append(item.Report.Warnings, twice.Add(item)) {
+			if line := item.File + ": " + w; w != "" && !warned[line] && len(warned) < maxWarnings {
 				warned[line] = true
 				fmt.Fprintf(a.stderr, "pawl: %s\n", shown(line))
 			}
