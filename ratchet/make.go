@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -16,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/classify/lineage"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet/record"
 	"github.com/pawl-dev/pawl/ratchet/redact"
@@ -187,7 +189,7 @@ func (m *Maker) compose(t *trajectory.Trajectory, f classify.Finding, s Sighting
 	c := regcase.Case{
 		APIVersion: regcase.APIVersion, Kind: regcase.Kind, ID: f.Fingerprint.ID(), Title: f.Title, Form: string(f.Form),
 		State: regcase.State{Name: regcase.Pending}, Labels: []string{string(f.Label)}, Fingerprint: f.Fingerprint,
-		Provenance: provenance(cmp.Or(f.TraceID(), t.TraceID), f, s, session), Context: contextOf(t), Input: regcase.Input{Turns: turns(t)},
+		Provenance: provenance(cmp.Or(f.TraceID(), t.TraceID), f, s, session), Context: contextOf(t, f.Fingerprint.Agent), Input: regcase.Input{Turns: turns(t)},
 		Tools: m.tools(t), Fixtures: fixtures(t),
 		Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8},
 	}
@@ -229,18 +231,22 @@ func provenance(recorded string, f classify.Finding, s Sightings, session *redac
 	return p
 }
 
-func contextOf(t *trajectory.Trajectory) regcase.Context {
-	c := regcase.Context{Service: t.Service, ServiceVersion: orNil(t.Version)}
-	if t.SystemPrompt != "" {
-		c.SystemPrompt = orNil("sha256:" + regcase.SHA256([]byte(classify.Scrub(t.SystemPrompt))))
+// contextOf is what the failing agent ran with.
+func contextOf(t *trajectory.Trajectory, agent string) regcase.Context {
+	all := lineage.ContextOf(t)
+	c := regcase.Context{Service: t.Service, ServiceVersion: orNil(all.Version)}
+	a := all.Of(agent)
+	if a == nil {
+		return c
 	}
-	for _, call := range t.ModelCalls {
-		if c.Tools == nil && call.Offered != nil {
-			c.Tools = orNil("sha256:" + call.Offered.Digest)
-		}
-		if c.Model == nil {
-			c.Model = orNil(cmp.Or(call.ModelRequested, call.ModelResponded))
-		}
+	if d := a.PromptsDigest(); d != "" {
+		c.SystemPrompt = orNil("sha256:" + d)
+	}
+	if d := a.ToolsDigest(); d != "" {
+		c.Tools = orNil("sha256:" + d)
+	}
+	if len(a.Models) > 0 {
+		c.Model = orNil(strings.Join(a.Models, ", "))
 	}
 	return c
 }

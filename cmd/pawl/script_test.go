@@ -67,6 +67,7 @@ func TestScripts(t *testing.T) {
 			"httpwait": httpWait,
 
 			"sample":   writeSample,
+			"shipped":  writeShipped,
 			"cut":      cutFile,
 			"gzip":     gzipFile,
 			"bomb":     writeBomb,
