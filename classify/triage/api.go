@@ -74,7 +74,11 @@ func (h *handler) show(g *ratchet.Group, batches map[string]*ratchet.Batch, past
 		_, out.URL, _ = b.Status()
 	}
 	for _, s := range g.Specimens {
-		out.Traces = append(out.Traces, s.TraceID)
+		for _, id := range append(slices.Clone(s.Traces), s.TraceID) { // of a session's finding all that show it
+			if !slices.Contains(out.Traces, id) {
+				out.Traces = append(out.Traces, id)
+			}
+		}
 	}
 	return out
 }
