@@ -35,6 +35,11 @@ func (b *builder) identity() {
 		if named && o.SessionID == "" {
 			o.SessionID = realSession(n.namedSession())
 		}
+		for i := 0; i < len(n.span.Logs) && o.SessionID == ""; i++ {
+			if id := n.span.Logs[i].Attrs.Str(sessionKeys...); id != n.facts.Run {
+				o.SessionID = realSession(id)
+			}
+		}
 		if named && o.UserID == "" {
 			o.UserID = n.attr(userKeys...)
 		}
@@ -58,6 +63,9 @@ func (b *builder) identity() {
 	}
 	for _, l := range b.trace.Logs {
 		o.Service = cmp.Or(o.Service, l.Resource.Text("service.name"))
+		if l.SpanID == "" {
+			o.SessionID = cmp.Or(o.SessionID, realSession(l.Attrs.Str(sessionKeys...)))
+		}
 		if f, ok := evaluation(l.Event, l.SpanID); ok {
 			o.Feedback = append(o.Feedback, f)
 		}

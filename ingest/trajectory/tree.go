@@ -211,8 +211,8 @@ func (b *builder) nameAgents() {
 		if n.facts.Role == RoleAgent {
 			n.agent = n
 		}
-		if n.facts.Agent != "" && n.facts.Role != RoleTool && !(n.facts.Frame && n.aroundAgents()) {
-			n.agentName = cmp.Or(n.subAgent(), n.facts.Agent)
+		if name := cmp.Or(n.subAgent(), n.facts.Agent); name != "" && n.facts.Role != RoleTool && !(n.facts.Frame && n.aroundAgents()) {
+			n.agentName = name
 		}
 	}
 	for _, n := range b.nodes {
