@@ -379,10 +379,23 @@ func budget(t *trajectory.Trajectory, base *baseline.Snapshot) (*regcase.Budget,
 	}
 	// The upper end of healthy runs, not their middle: a route answers short questions and long ones, and a healthy answer to this one must pass.
 	tokens := int64(math.Ceil(stats.P95))
-	if got := run.Values[baseline.TotalTokens]; got <= float64(tokens)*(1+tolerance) {
+	b := &regcase.Budget{TotalTokens: &tokens, CostUSD: costBudget(run, base), Tolerance: tolerance, Baseline: base.Digest()}
+	tooMany := run.Values[baseline.TotalTokens] > float64(tokens)*(1+tolerance)
+	tooDear := b.CostUSD != nil && run.Values[baseline.Cost] > *b.CostUSD*(1+tolerance)
+	if !tooMany && !tooDear {
 		return nil, &Refused{"the recorded run is inside the budget that healthy runs give: a case made of it could not fail"}
 	}
-	return &regcase.Budget{TotalTokens: &tokens, Tolerance: tolerance, Baseline: base.Digest()}, nil
+	return b, nil
+}
+
+// costBudget is what healthy runs cost at the upper end, in USD, rounded up to a millionth; nil where too few of them, or the recorded run
+// itself, tell.
+func costBudget(run baseline.Run, base *baseline.Snapshot) *float64 {
+	stats := base.Stats(run.Key, baseline.Cost)
+	if _, told := run.Values[baseline.Cost]; !told || stats.N < minHealthy {
+		return nil
+	}
+	return new(math.Ceil(stats.P95*1e6) / 1e6)
 }
 
 // maxCase bounds the two files of a case together, in bytes: a reviewer is to open them, and ten of them make a pull request.

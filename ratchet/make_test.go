@@ -13,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/price"
 	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/ingest/importer"
 	"github.com/pawl-dev/pawl/ingest/otlp/wire"
@@ -289,5 +291,43 @@ func TestMakeRefusesWhatCannotFail(t *testing.T) {
 	f = findingOf(t, m, spike, healthyBaseline(d), "cost_spike")
 	if _, err := m.Make([]trajectory.Trace{spike}, f, Sightings{}, nil); err == nil {
 		t.Error("a budget was made without healthy runs")
+	}
+}
+
+// TestBudgetOfMoney: the same tokens of a dearer model are a spike in money alone, and the case holds the agent to what healthy runs cost.
+func TestBudgetOfMoney(t *testing.T) {
+	prices, err := price.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := testMaker(t)
+	if m.Engine, err = classify.New(quiet, rule.All(), classify.Options{Prices: prices}); err != nil {
+		t.Fatal(err)
+	}
+	d := sample.Dialects[0]
+	healthy := baseline.New()
+	for seed := range uint64(40) {
+		tr, _ := sampled(d, sample.Named("healthy"), seed)
+		run := trajectory.Build(tr)
+		m.Engine.Price(run)
+		healthy.Learn(baseline.Measure(run))
+	}
+	base := healthy.Snapshot()
+	tr, _ := sampled(d, sample.Named("healthy"), 3)
+	for _, s := range tr.Spans {
+		for _, v := range s.Attrs {
+			if v.Type() == pcommon.ValueTypeStr && strings.HasPrefix(v.Str(), "gpt-4.1-mini") {
+				v.SetStr(strings.Replace(v.Str(), "gpt-4.1-mini", "gpt-4.1", 1))
+			}
+		}
+	}
+	made, err := m.Make([]trajectory.Trace{tr}, findingOf(t, m, tr, base, "cost_spike"), Sightings{}, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := made.Case.Expect.Budget
+	want := base.Stats(baseline.KeyOf(trajectory.Build(tr)), baseline.Cost).P95
+	if b.CostUSD == nil || *b.CostUSD < want || *b.CostUSD > want+1e-6 || b.TotalTokens == nil || !strings.Contains(made.Why, "USD") {
+		t.Errorf("budget %+v, healthy runs cost up to %v; %s", b, want, made.Why)
 	}
 }

@@ -188,7 +188,7 @@ func tiered(tb *Table, provider, model string, base float64) float64 {
 	if es == nil {
 		return 0
 	}
-	e := at(es, today(tb))
+	e := tb.at(es, today(tb))
 	if e.Input != base {
 		return base
 	}
@@ -308,7 +308,7 @@ func TestProperties(t *testing.T) {
 		es := tb.models[k]
 		cost := func(p parts) float64 {
 			u := p.usage()
-			return at(es, today(tb)).rate(*u.Input).cost(u)
+			return tb.at(es, today(tb)).rate(*u.Input).cost(u)
 		}
 		for range 20 {
 			var a, b parts
@@ -329,7 +329,7 @@ func TestProperties(t *testing.T) {
 			for i, n := range both.all() {
 				*n += *b.all()[i]
 			}
-			first := at(es, today(tb)).rate(0)
+			first := tb.at(es, today(tb)).rate(0)
 			if sum := first.cost(a.usage()) + first.cost(b.usage()); math.Abs(sum-first.cost(both.usage())) > 1e-9 {
 				t.Fatalf("%v: the sum is not that of its parts", k)
 			}

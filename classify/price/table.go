@@ -12,6 +12,7 @@ package price
 import (
 	_ "embed" // the list below
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -149,7 +150,7 @@ func (t *Table) Of(c Call) (usd float64, from trajectory.CostSource, why string)
 			why = firstOf(why, reason)
 			continue
 		}
-		e := at(es, c.At)
+		e := t.at(es, c.At)
 		if c.Sum && len(e.Tiers) > 0 && *c.Usage.Input > e.Tiers[0].Above {
 			return 0, "", "its price depends on the size of each call, and the sum alone is told"
 		}
@@ -165,8 +166,12 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// at is the entry that holds at a time: the last one that has begun. Made-up times before them all get the first.
-func at(es []*entry, when time.Time) *entry {
+// at is the entry that holds at a time: the last one that has begun. For a time that is not known, or of before there were such models, it is
+// the one that holds at the list's own date.
+func (t *Table) at(es []*entry, when time.Time) *entry {
+	if when.Year() < 2020 {
+		when = t.asOf
+	}
 	day := when.UTC().Format(time.DateOnly)
 	for _, e := range slices.Backward(es) {
 		if e.From <= day {
@@ -195,9 +200,12 @@ func (r *Rate) cost(u trajectory.Usage) float64 {
 	write := min(count(u.CacheWrite), in-read)
 	heard := min(count(u.AudioIn), in-read-write)
 	spoken := min(count(u.AudioOut), out)
-	return (float64(in-read-write-heard)*r.Input + float64(read)*or(r.CacheRead, r.Input) + float64(write)*or(r.CacheWrite, r.Input) +
-		float64(heard)*or(r.AudioIn, r.Input) + float64(out-spoken)*r.Output + float64(spoken)*or(r.AudioOut, r.Output)) / 1e6
+	return dollars(float64(in-read-write-heard)*r.Input + float64(read)*or(r.CacheRead, r.Input) + float64(write)*or(r.CacheWrite, r.Input) +
+		float64(heard)*or(r.AudioIn, r.Input) + float64(out-spoken)*r.Output + float64(spoken)*or(r.AudioOut, r.Output))
 }
+
+// dollars turns millionths of dollars into dollars, rounded far below what a token costs so that sums read well.
+func dollars(millionths float64) float64 { return math.Round(millionths*1e6) / 1e12 }
 
 func count(n *int64) int64 {
 	if n == nil {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
@@ -29,16 +31,19 @@ func (p CostParams) Validate() error {
 	return nil
 }
 
-// CostSpike finds runs that cost far more tokens than the runs of the same service, agent and route do. Tokens are counted at the model
-// calls, or where those tell nothing by the agent's own total, and what was read from the provider's cache is left out on both sides: it costs a tenth and varies with luck.
+// CostSpike finds runs that cost far more than the runs of the same service, agent and route do. Tokens are counted at the model calls, or
+// where those tell nothing by the agent's own total, and what was read from the provider's cache is left out on both sides: it costs a tenth
+// and varies with luck. Where the tokens are usual, the money may still not be: the same tokens of a dearer model, or output in the place of
+// input. So the cost in USD is looked at too, if it is known of the run and of enough others, with the same floors.
 var CostSpike = add(classify.Rule{
-	Name: "cost_spike", Version: 1, Label: classify.CostSpike, Severity: classify.Blocking, Form: classify.FormBudget,
+	Name: "cost_spike", Version: 2, Label: classify.CostSpike, Severity: classify.Blocking, Form: classify.FormBudget,
 	Doc: classify.Doc{
-		Title: "the run used far more tokens than runs of its route do",
+		Title: "the run used far more tokens, or money, than runs of its route do",
 		Why: "Cost that jumps with no change of the task is a regression that no other test sees. The run's fresh tokens must exceed the factor times " +
 			"the median of enough runs of the same service, agent and route, and the excess must clear every floor: deviations, share, tokens. A run that " +
-			"is no dearer than the dearest of the healthy ones is no spike, however far the median is.",
-		Fix:     "Look at the model calls named as evidence: a result that should be paged, a history that is never cut, a prompt that grew.",
+			"is no dearer than the dearest of the healthy ones is no spike, however far the median is. If the tokens are usual, its cost in USD must do " +
+			"the same; the floor of tokens then is what so many cost on that route. The finding says which of both it was.",
+		Fix:     "Look at the model calls named as evidence: a result that should be paged, a history that is never cut, a prompt that grew, a model that is dearer.",
 		Example: "40,000 tokens where the median of 31 runs is 9,000",
 	},
 	Needs:  []trajectory.Fact{trajectory.FactModelCalls},
@@ -61,38 +66,93 @@ func checkCost(in *classify.Input) classify.Result {
 		return classify.Blind(trajectory.FactBaseline, fmt.Sprintf(
 			"%d of %d runs of this service, agent and route are known; %d more, or a baseline from `pawl baseline learn` given as --baseline", st.N, p.MinRuns, p.MinRuns-st.N))
 	}
-	excess := got - st.Median
-	if got <= p.Factor*st.Median || got <= p.Tail*st.P95 || excess <= max(p.MADs*st.MAD, p.Share*st.Median, p.MinTokens) {
+	if p.spikes(got, st, p.MinTokens) {
+		return classify.Match(costFinding(in, run, got, st))
+	}
+	usd, ok := run.Values[baseline.Cost]
+	money := in.Baseline.Stats(run.Key, baseline.Cost)
+	if !ok || money.N < p.MinRuns || st.Median <= 0 || !p.spikes(usd, money, p.MinTokens*money.Median/st.Median) {
 		return classify.NoMatch()
 	}
-	return classify.Match(costFinding(in, run, got, st))
+	return classify.Match(moneyFinding(in, run, usd, money, st))
+}
+
+// spikes says whether a number is far above what is usual: above all of the factor, the tail and the floors, of which least is in its unit.
+func (p CostParams) spikes(got float64, st baseline.Stats, least float64) bool {
+	return got > p.Factor*st.Median && got > p.Tail*st.P95 && got-st.Median > max(p.MADs*st.MAD, p.Share*st.Median, least)
 }
 
 func costFinding(in *classify.Input, run baseline.Run, got float64, st baseline.Stats) classify.Finding {
-	f := in.Finding(run.Key.Agent, classify.Route("route", run.Key.Route))
+	f := spikeFinding(in, run, got, st)
 	f.Title = fmt.Sprintf("run used %.0f tokens, %s the median of its route", got, ratio(got, st.Median))
-	whence := "baseline " + in.Baseline.Digest()[:min(12, len(in.Baseline.Digest()))]
-	if in.Baseline.LeftOneOut() {
-		whence = "learnt from the other runs at hand, " + whence
-	}
 	f.Why = fmt.Sprintf("the run used %.0f tokens, cache reads aside, which is %s the median of %.0f over %d runs of its service, agent and route (deviation %.0f; %s).",
-		got, ratio(got, st.Median), st.Median, st.N, st.MAD, whence)
+		got, ratio(got, st.Median), st.Median, st.N, st.MAD, whence(in))
+	limit := classify.ParamsOf[CostParams](in).Factor * st.Median
+	f.Step = crossing(in.Trajectory, limit, func(u trajectory.Usage) float64 { return float64(fresh(u)) })
+	f.Evidence = dearest(in.Trajectory, func(u trajectory.Usage) float64 { return float64(fresh(u)) }, func(n float64, of, _ string) string {
+		return fmt.Sprintf("%.0f tokens in %s, cache reads aside", n, of)
+	})
+	return f
+}
+
+// moneyFinding is for a run whose tokens are usual and whose cost is not.
+func moneyFinding(in *classify.Input, run baseline.Run, usd float64, money, tokens baseline.Stats) classify.Finding {
+	f := spikeFinding(in, run, usd, money)
+	f.Title = fmt.Sprintf("run cost %s USD, %s the median of its route, for its usual tokens", dollars(usd), ratio(usd, money.Median))
+	f.Why = fmt.Sprintf("the run cost %s USD, which is %s the median of %s over %d runs of its service, agent and route (deviation %s; %s), though its %.0f tokens, "+
+		"cache reads aside, are no spike beside their median of %.0f: each of them was dearer.",
+		dollars(usd), ratio(usd, money.Median), dollars(money.Median), money.N, dollars(money.MAD), whence(in), run.Values[baseline.FreshTokens], tokens.Median)
+	limit := classify.ParamsOf[CostParams](in).Factor * money.Median
+	f.Step = crossing(in.Trajectory, limit, spent)
+	f.Evidence = dearest(in.Trajectory, spent, func(n float64, of, model string) string {
+		return fmt.Sprintf("%s USD in %s%s", dollars(n), of, model)
+	})
+	return f
+}
+
+// spikeFinding is what findings of tokens and of money have in common.
+func spikeFinding(in *classify.Input, run baseline.Run, got float64, st baseline.Stats) classify.Finding {
+	f := in.Finding(run.Key.Agent, classify.Route("route", run.Key.Route))
 	f.Confidence = 0.9
 	if got < 2*st.Median {
 		f.Confidence = 0.8
 	}
-	f.Step = crossing(in.Trajectory, classify.ParamsOf[CostParams](in).Factor*st.Median)
 	f.Params = withBaseline(f.Params, in.Baseline.Digest())
-	f.Evidence = dearest(in.Trajectory)
 	return f
 }
 
-// crossing is the step of the model call with which the run's fresh tokens exceeded the limit: there the money was gone. Of an agent's total
-// only the last of its calls is sure to lie behind it.
-func crossing(t *trajectory.Trajectory, limit float64) int {
+// whence says what the run was compared with.
+func whence(in *classify.Input) string {
+	name := "baseline " + in.Baseline.Digest()[:min(12, len(in.Baseline.Digest()))]
+	if in.Baseline.LeftOneOut() {
+		return "learnt from the other runs at hand, " + name
+	}
+	return name
+}
+
+// dollars writes an amount with three figures that matter: most runs cost fractions of a cent.
+func dollars(usd float64) string {
+	decimals := 2
+	if usd > 0 && usd < 1 {
+		decimals -= int(math.Floor(math.Log10(usd)))
+	}
+	return strconv.FormatFloat(usd, 'f', min(decimals, 12), 64)
+}
+
+// spent is what a usage cost, 0 when it is not known.
+func spent(u trajectory.Usage) float64 {
+	if u.CostUSD == nil {
+		return 0
+	}
+	return *u.CostUSD
+}
+
+// crossing is the step of the model call with which the run's sum exceeded the limit: there the money was gone. Of an agent's total only the
+// last of its calls is sure to lie behind it.
+func crossing(t *trajectory.Trajectory, limit float64, of func(trajectory.Usage) float64) int {
 	sum, last := 0.0, -1
 	for i := range t.ModelCalls {
-		sum += float64(fresh(t.ModelCalls[i].Usage))
+		sum += of(t.ModelCalls[i].Usage)
 		if sum > limit {
 			return stepOf(t, trajectory.StepModel, i)
 		}
@@ -134,28 +194,36 @@ func withBaseline(p map[string]any, digest string) map[string]any {
 	return out
 }
 
-// dearest names the model calls, and the agents known by their total alone, that used most, three at most.
-func dearest(t *trajectory.Trajectory) []classify.Evidence {
+// dearest names the model calls, and the agents known by their total alone, that have most of something, three at most. say puts it in words: how
+// much, of what, and of which model, with a blank before it.
+func dearest(t *trajectory.Trajectory, of func(trajectory.Usage) float64, say func(n float64, of, model string) string) []classify.Evidence {
 	type use struct {
-		span   string
-		tokens int64
-		in     string
+		span, in, model string
+		n               float64
 	}
 	var uses []use
 	for i := range t.ModelCalls {
-		if n := fresh(t.ModelCalls[i].Usage); n > 0 {
-			uses = append(uses, use{t.ModelCalls[i].SpanID, n, "this call"})
+		m := &t.ModelCalls[i]
+		if n := of(m.Usage); n > 0 {
+			uses = append(uses, use{m.SpanID, "this call", ofModel(nameOf(m)), n})
 		}
 	}
 	for _, a := range t.AgentTotals {
-		if n := fresh(a.Usage); n > 0 {
-			uses = append(uses, use{a.SpanID, n, "all calls of this agent"})
+		if n := of(a.Usage); n > 0 {
+			uses = append(uses, use{a.SpanID, "all calls of this agent", ofModel(a.Model), n})
 		}
 	}
-	slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(b.tokens, a.tokens) })
+	slices.SortStableFunc(uses, func(a, b use) int { return cmp.Compare(b.n, a.n) })
 	out := []classify.Evidence{}
 	for _, u := range uses[:min(len(uses), 3)] {
-		out = append(out, classify.Evidence{SpanID: u.span, What: fmt.Sprintf("%d tokens in %s, cache reads aside", u.tokens, u.in)})
+		out = append(out, classify.Evidence{SpanID: u.span, What: say(u.n, u.in, u.model)})
 	}
 	return out
+}
+
+func ofModel(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of " + classify.SafeName(modelFamily(name))
 }

@@ -25,7 +25,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the wants and the matrix")
 
 // A fixture is a txtar file: prose in the comment, then "trajectory" in the form of texttraj, perhaps "params" (JSON), "catalog" (JSON list
-// of {name, schema, execution}) and "baseline" (fresh tokens of earlier runs of the same key, by blanks), and "want".
+// of {name, schema, execution}) and "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD), and "want".
 // Its name begins with what it must be: match, near (must not match, although it nearly does) or blind (inapplicable).
 type fixture struct {
 	path string
@@ -122,11 +122,19 @@ func (f fixture) baseline(t *testing.T, tr *trajectory.Trajectory) *baseline.Sna
 	}
 	b := baseline.New()
 	for n := range strings.FieldsSeq(text) {
-		v, err := strconv.ParseFloat(n, 64)
-		if err != nil {
-			t.Fatalf("%s: baseline: %v", f.path, err)
+		r := baseline.Run{Key: baseline.KeyOf(tr), Values: map[baseline.Metric]float64{}}
+		tokens, usd, priced := strings.Cut(n, ":")
+		for metric, text := range map[baseline.Metric]string{baseline.FreshTokens: tokens, baseline.Cost: usd} {
+			v, err := strconv.ParseFloat(text, 64)
+			if metric == baseline.Cost && !priced {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: baseline: %v", f.path, err)
+			}
+			r.Values[metric] = v
 		}
-		b.Learn(baseline.Run{Key: baseline.KeyOf(tr), Values: map[baseline.Metric]float64{baseline.FreshTokens: v}})
+		b.Learn(r)
 	}
 	return b.Snapshot()
 }
