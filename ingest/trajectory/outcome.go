@@ -109,8 +109,18 @@ func (t *ToolCall) answer(r *Part, span string) {
 		e.Type = cmp.Or(frameworkVerdict(e.Message), e.Type)
 		e.Code = cmp.Or(e.Code, codeInMessage(e.Message))
 		t.Outcome, t.Error = OutcomeError, e
+		t.quoted()
 	default:
 		t.Outcome = OutcomeOK
+	}
+}
+
+// quoted takes the arguments out of the words with which the AI SDK refuses them, where the request tells only what was made of them: none.
+func (t *ToolCall) quoted() {
+	_, rest, ok := strings.Cut(t.Error.Message, "JSON parsing failed: Text: ")
+	text, _, ends := strings.Cut(rest, ".\nError message:")
+	if ok && ends && (absent(t.Arguments) || string(t.Arguments.JSON) == "{}") {
+		t.Arguments = ParseValue(text)
 	}
 }
 

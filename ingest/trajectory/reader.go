@@ -24,6 +24,7 @@ func (r *Reader) Build(tr Trace) *Trajectory {
 	b.pieces()
 	b.mergeTools()
 	b.modelCalls()
+	b.listedTools()
 	b.agentTotals()
 	b.histories()
 	b.toolCalls()

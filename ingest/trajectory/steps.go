@@ -11,7 +11,11 @@ func (b *builder) steps() {
 	seen := map[string]bool{}
 	o.Steps = make([]Step, 0, len(o.ModelCalls)+len(o.ToolCalls)+len(o.Handoffs)+len(o.UserMessages)+2)
 	for i, m := range o.ModelCalls {
-		for _, text := range b.saidIn(b.calls[i]) {
+		said := b.saidIn(b.calls[i])
+		if s, ok := b.replyBefore(i); ok && len(said) > 0 {
+			o.Steps = append(o.Steps, s)
+		}
+		for _, text := range said {
 			if !seen[text] {
 				seen[text] = true
 				o.Steps = append(o.Steps, Step{Kind: StepUser, SpanID: m.SpanID, Agent: m.Agent, Index: -1, Text: text, Start: m.Start, End: m.Start})
@@ -39,6 +43,27 @@ func (b *builder) steps() {
 		return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(rankOf(x, o), rankOf(y, o)))
 	})
 	b.lastSteps()
+}
+
+// replyBefore is the answer with which the turn before a call ended, where one trace holds several: the text of the last call, if it asked for
+// nothing more and this call goes on from it. The trace's own reply is that of its last turn.
+func (b *builder) replyBefore(i int) (Step, bool) {
+	c := b.calls[i]
+	for i--; i >= 0 && toolAround(b.calls[i].node); i-- {
+	}
+	if i < 0 {
+		return Step{}, false
+	}
+	m := &b.out.ModelCalls[i]
+	if m.Text == "" || len(m.ToolCalls) > 0 || m.FinishReason == FinishToolCalls || m.End.IsZero() {
+		return Step{}, false
+	}
+	for said := range c.input {
+		if said.Role == "assistant" && said.Text() == m.Text {
+			return Step{Kind: StepReply, SpanID: m.SpanID, Agent: m.Agent, Index: -1, Text: m.Text, Start: m.End, End: m.End}, true
+		}
+	}
+	return Step{}, false
 }
 
 // rankOf orders what starts at one moment: what the user said, what an earlier trace did, each call of a model and the tools that it asked

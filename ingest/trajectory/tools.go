@@ -422,7 +422,8 @@ func (b *builder) requested(a *asked, at time.Time, t *ToolCall) {
 			}
 		}
 		t.ID, t.Name = cmp.Or(a.part.ID, t.ID), cmp.Or(a.part.Name, t.Name)
-		if absent(t.Arguments) || t.Arguments.JSON == nil && a.part.Value.JSON != nil {
+		unread := a.part.Value.Parsed == ParsedBroken && !cut(a.part.Value) && string(t.Arguments.JSON) == "{}" // what a framework makes of no JSON
+		if absent(t.Arguments) || t.Arguments.JSON == nil && a.part.Value.JSON != nil || unread {
 			t.Arguments = a.part.Value
 		}
 	} else {

@@ -34,7 +34,7 @@ type Trajectory struct {
 	ToolsOffered []ToolDef // union over all model calls, by name, first definition wins
 	UserMessages []string
 	SystemPrompt string  // first system instruction seen
-	Reply        *string // what the agent answered at the end; nil when none is in the data
+	Reply        *string // what the agent answered at the end; nil when none is in the data. The answers of earlier turns are steps
 	Steps        []Step
 	Gaps         []Gap
 	Facts        []Share // how far the trace tells each fact that it could

@@ -106,9 +106,13 @@ func (j *judged) arguments(c call, r, e *trajectory.ToolCall) {
 		if one == nil {
 			one = e
 		}
-		j.judge(arguments, j.scenario, sameValue(one.Arguments, c.args), inData, "%s %s, got %q", c.tool, c.args, one.Arguments.Raw)
+		ok := sameValue(one.Arguments, c.args) || sameValue(one.Arguments, wrapped(c.args))
+		j.judge(arguments, j.scenario, ok, inData, "%s %s, got %q", c.tool, c.args, one.Arguments.Raw)
 	}
 }
+
+// wrapped is how the scripted provider puts arguments that are no JSON into a protocol whose arguments are always an object.
+func wrapped(text string) string { return `{"_raw":` + canonical(text) + `}` }
 
 // outcome: a call that ran has the log's; one that was refused failed; one that nobody ran is missing.
 func (j *judged) outcome(c call, r, e *trajectory.ToolCall) {
@@ -117,7 +121,7 @@ func (j *judged) outcome(c call, r, e *trajectory.ToolCall) {
 		one = r
 	}
 	if one == nil {
-		j.judge(outcomes, j.scenario, false, j.outcomeInData(c), "%s %s: no such call", c.tool, c.args)
+		j.judge(outcomes, j.scenario, false, j.outcomeInData(c) && (j.asking.hasCall(c.tool, c.args) || j.whole.hasText(c.args)), "%s %s: no such call", c.tool, c.args)
 		return
 	}
 	got, want := one.Outcome, []trajectory.Outcome{trajectory.OutcomeError}
@@ -127,6 +131,8 @@ func (j *judged) outcome(c call, r, e *trajectory.ToolCall) {
 		if j.run.suspended {
 			want = append(want, trajectory.OutcomeUnknown) // it waits for a person's approval
 		}
+	case c.ran == nil && !j.tellsRefusal(c):
+		want = append(want, trajectory.OutcomeMissing) // all that is to be seen is that nothing came of it
 	case c.ran == nil:
 	case c.ran.Outcome == "ok":
 		want = []trajectory.Outcome{trajectory.OutcomeOK}
@@ -145,11 +151,33 @@ func (j *judged) outcomeInData(c call) bool {
 	if j.of.blind {
 		return false
 	}
+	if c.ran == nil && j.scenario == "S08" {
+		return !j.of.apart && j.ended()
+	}
 	if c.ran == nil {
-		return !j.of.apart || j.scenario != "S08"
+		return j.tellsRefusal(c)
 	}
 	result := string(c.ran.Result)
 	return result != "" && j.whole.hasValue(result) || c.ran.thrown() != "" && j.whole.hasText(c.ran.thrown()) || slices.ContainsFunc(j.raw.spans, j.of.tool)
+}
+
+// ended says whether the data shows the run as a whole: a span without a parent, or one whose parent is there.
+func (j *judged) ended() bool {
+	return slices.ContainsFunc(j.raw.spans, func(s rawSpan) bool { return s.parent == "" })
+}
+
+// tellsRefusal says whether the data holds a word of refusal: an error's text, or a short text that names the tool or the arguments.
+func (j *judged) tellsRefusal(c call) bool {
+	if j.run.truth.Outcome.Error != "" && slices.ContainsFunc(j.raw.spans, func(s rawSpan) bool { return s.failed }) {
+		return true
+	}
+	return slices.ContainsFunc(j.whole.texts, func(t string) bool {
+		if len(t) > 1500 || strings.HasPrefix(t, "{") || !strings.Contains(t, c.tool) && !strings.Contains(t, c.args) {
+			return strings.Contains(strings.ToLower(t[:min(len(t), 200)]), "not json") || strings.Contains(t[:min(len(t), 200)], "not parse")
+		}
+		lower := strings.ToLower(t)
+		return slices.ContainsFunc([]string{"invalid", "not found", "unavailable", "error", "unknown", "no such", "did not match"}, func(w string) bool { return strings.Contains(lower, w) })
+	})
 }
 
 func showCall(c *trajectory.ToolCall) string {
@@ -267,8 +295,10 @@ func (j *judged) users() {
 func (j *judged) replies() {
 	var got []string
 	for _, t := range j.pawl.all {
-		if t.Reply != nil && strings.TrimSpace(*t.Reply) != "" && !slices.Contains(got, strings.TrimSpace(*t.Reply)) {
-			got = append(got, strings.TrimSpace(*t.Reply))
+		for _, text := range answersOf(t) {
+			if text = strings.TrimSpace(text); text != "" && !slices.Contains(got, text) {
+				got = append(got, text)
+			}
 		}
 	}
 	if len(j.run.replies) == 0 && len(got) == 0 {
@@ -285,6 +315,20 @@ func (j *judged) replies() {
 	for _, m := range got {
 		j.wrong(reply, j.scenario, "nobody answered %.120q", m)
 	}
+}
+
+// answersOf are the reply of a trace and, where it holds several turns, those of the earlier ones.
+func answersOf(t *trajectory.Trajectory) []string {
+	var out []string
+	for _, s := range t.Steps {
+		if s.Kind == trajectory.StepReply {
+			out = append(out, s.Text)
+		}
+	}
+	if t.Reply != nil && !slices.Contains(out, *t.Reply) {
+		out = append(out, *t.Reply)
+	}
+	return out
 }
 
 func (j *judged) sessions() {
