@@ -64,6 +64,7 @@ var countedCalls = []countedCall{
 	{"litellm", included, included, "litellm_request", "litellm", conventions(100, 20, nil), ""},
 	{"openllmetry", included, included, "openai.chat", "@traceloop/instrumentation-openai", conventions(100, 20, attributes{"traceloop.workflow.name": "w", "llm.request.type": "chat"}), ""},
 	{"openllmetry", beside, included, "chat m-1", "@traceloop/instrumentation-anthropic", conventions(60, 20, attributes{"gen_ai.provider.name": "anthropic"}), ""},
+	{"openllmetry", beside, included, "anthropic.chat", "@traceloop/instrumentation-anthropic", conventions(60, 20, attributes{"traceloop.workflow.name": "w", "llm.request.type": "chat"}), ""},
 	{"openai-agents", included, included, "chat", "opentelemetry.instrumentation.openai_agents", conventions(100, 20, attributes{"gen_ai.agent.description": "OpenAI Agents instrumentation"}), ""},
 	{"genkit", included, beside, "m-1", "genkit-tracer", attributes{"genkit:type": "action", "genkit:metadata:subtype": "model", "genkit:name": "googleai/m-1",
 		"genkit:output": `{"usage":{"inputTokens":100,"outputTokens":15,"thoughtsTokens":5,"cachedContentTokens":40,"totalTokens":120}}`}, ""},
