@@ -57,7 +57,7 @@ func (t teller) story() Story {
 	case len(t.Facets) == 0:
 		s.Kind, s.Sentence = NotTold, "The traces do not tell what produced them: neither service.version nor model, prompt or tools."
 	case beside != "":
-		s.Kind, s.Sentence = SideBySide, beside
+		s.Kind, s.Sentence, s.Changes = SideBySide, beside, []string{}
 	case len(fresh) > 0:
 		s.Kind, s.Sentence = Changed, t.began(fresh)
 	case slices.ContainsFunc(t.Facets, Standing.same):
@@ -264,14 +264,13 @@ func (t teller) beside() string {
 const maxBeside = 3
 
 func (t teller) alternate(k Kind, at []Seen) string {
-	var values, shares []string
+	var values []string
 	for _, s := range at[:min(len(at), maxBeside)] {
-		values = append(values, fmt.Sprintf("%s (%s)", t.name(s.Value), count(s.Traces, "trace")))
 		had, all := t.spread.of(k, s.Value)
-		shares = append(shares, fmt.Sprintf("%d of %d sightings on %s", had, all, t.name(s.Value)))
+		values = append(values, fmt.Sprintf("%s in %s with %d of %s", t.name(s.Value), count(s.Traces, "trace"), had, count(all, "sighting")))
 	}
-	word := map[Kind]string{KindVersion: "service.version", KindModel: "the models", KindPrompt: "the prompts"}[k]
-	return fmt.Sprintf("Side by side%s: %s %s; %s. A beginning cannot be told from that.", t.of(), word, list(values), strings.Join(shares, ", "))
+	word := map[Kind]string{KindVersion: "service.version", KindModel: "models", KindPrompt: "prompts"}[k]
+	return fmt.Sprintf("At work side by side%s: %s %s. So no one beginning is told.", t.of(), word, list(values))
 }
 
 func share(had, all int) string {

@@ -116,7 +116,7 @@ func TestStories(t *testing.T) {
 				p.run(1, ran("2"))
 			}
 			return b, s
-		}, SideBySide, []string{"service.version 1 (214 traces) and 2 (8 traces)", "0 of 2 sightings on 1, 2 of 2 sightings on 2"}, []string{"It began"}},
+		}, SideBySide, []string{"service.version 1 in 214 traces with 0 of 2 sightings and 2 in 8 traces with 2 of 2 sightings"}, []string{"It began"}},
 		"rolling deploy that is over": {func(p *past) (*Began, Spread) {
 			p.run(100, ran("1"))
 			for range 5 {
