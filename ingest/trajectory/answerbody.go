@@ -79,11 +79,18 @@ func generationBody(generations string) answerBody {
 	if k := m.object("kwargs"); k != nil {
 		m = k
 	}
+	body := messageBody(m)
+	body.Finish = cmp.Or(body.Finish, g.object("generation_info", "generationInfo").str("finish_reason"))
+	return body
+}
+
+// messageBody reads the fields of LangChain's AIMessage.
+func messageBody(m object) answerBody {
 	meta := m.object("response_metadata")
 	return answerBody{
 		ID:     m.str("id"),
 		Model:  meta.str("model_name", "model"),
-		Finish: cmp.Or(meta.str("finish_reason", "stop_reason", "stopReason"), g.object("generation_info", "generationInfo").str("finish_reason")),
+		Finish: meta.str("finish_reason", "stop_reason", "stopReason"),
 		Usage:  usageOf(m.object("usage_metadata")),
 	}
 }

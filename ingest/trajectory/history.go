@@ -43,7 +43,18 @@ func (b *builder) saidIn(c *call) []string {
 	if toolAround(c.node) && slices.ContainsFunc(b.calls, func(o *call) bool { return !toolAround(o.node) }) {
 		return nil
 	}
-	return userTexts(c.fresh)
+	return slices.DeleteFunc(userTexts(c.fresh), func(text string) bool { return b.handedOver(c, text) })
+}
+
+// handedOver says whether a text in the user's place is an argument with which another agent called a tool that is at work: the tool is this
+// agent, though its span stands elsewhere.
+func (b *builder) handedOver(c *call, text string) bool {
+	return slices.ContainsFunc(b.tools, func(n *node) bool {
+		if n.agent == c.node.agent || c.node.start.Before(n.start) || !n.end.IsZero() && c.node.start.After(n.end) || n.facts.Arguments.JSON.Kind() != '{' {
+			return false
+		}
+		return slices.ContainsFunc(readObject(string(n.facts.Arguments.JSON)), func(m member) bool { s, ok := unquote(m.raw); return ok && s == text })
+	})
 }
 
 // lookBack is how many earlier calls of an agent are compared with: helper calls between the steps have histories of their own.

@@ -152,7 +152,7 @@ func TestPublicFixtures(t *testing.T) {
 			"model gpt-4o-mini-2024-07-18 agent=test-": 4,
 			"finish=stop":                         4,
 			"in 15, out 112, read 0, reasoning 0": 1,
-			`user ["What is 2 + 2?" "And what is 3 + 3?"] reply "3 + 3 equals 6."`: 1,
+			`user ["What is 2 + 2?" "And what is 3 + 3?"] reply "3 + 3 equals 6."`: 2, // of the call, and of the loop around it, each a trace of its own
 		}},
 	} {
 		t.Run(c.file, func(t *testing.T) {

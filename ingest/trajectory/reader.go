@@ -25,6 +25,7 @@ func (r *Reader) Build(tr Trace) *Trajectory {
 	b.mergeTools()
 	b.modelCalls()
 	b.listedTools()
+	b.recordedUsage()
 	b.agentTotals()
 	b.histories()
 	b.toolCalls()

@@ -174,8 +174,13 @@ func vercelCalls(text string) []Part {
 func readVercelAgent(a Attrs, f *Facts) {
 	f.Role = RoleAgent
 	prompt := a.jsonText("ai.prompt", "ai.prompt.messages")
-	f.UserText = askedText(prompt)
-	if o := readObject(prompt); o != nil {
+	o := readObject(prompt)
+	if o.get("messages") != "" {
+		f.Input = textHistory(prompt) // earlier turns too: the calls inside may be traced elsewhere
+	} else {
+		f.UserText = askedText(prompt)
+	}
+	if o != nil {
 		f.System = textOf(systemOf(o, 0))
 	}
 	f.Reply = a.Text("ai.response.text")

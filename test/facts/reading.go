@@ -90,9 +90,6 @@ func (r reading) twin(c *trajectory.ToolCall, traceOf map[*trajectory.ToolCall]s
 
 // ran says whether pawl tells that the tool ran: a span of its execution, or an answer.
 func ran(c *trajectory.ToolCall) bool {
-	if refused := c.Requested && !c.Executed && c.Error != nil && c.Error.Type == "refused"; refused || c.Name == "final_result" {
-		return false // an answer in the clothes of a call
-	}
 	return c.Executed || c.HasResult || c.Outcome == trajectory.OutcomeOK || c.Outcome == trajectory.OutcomeError || c.Outcome == trajectory.OutcomeTimeout
 }
 
