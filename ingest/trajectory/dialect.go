@@ -104,6 +104,7 @@ type Facts struct {
 	HasResult bool
 	ToolError string // an error mark other than span status and exception events (gen_ai.tool.status, is_error, ...): its text, or "error"
 	Denied    bool   // the call was refused by a person or a policy
+	IfAsked   bool   // the span stands for an execution only if a model of the trace asked for a tool of its name
 
 	// Hand-offs.
 	HandoffFrom, HandoffTo string

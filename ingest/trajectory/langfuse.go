@@ -69,11 +69,28 @@ func readLangfuse(s *Span) Facts {
 	case "retriever":
 		f.Role = RoleRetrieval
 	default:
-		if s.ParentID == "" {
-			langfuseRun(a, &f)
-		}
+		langfuseSpan(s, &f)
 	}
 	return f
+}
+
+// langfuseSpan reads an observation of no type of its own. At the root it is the run. The LangChain handler before version 5.2 gives tools none,
+// nor do teams that only name a span after its tool; and of LangGraph's nodes that ask the model, only the output tells why it stopped.
+func langfuseSpan(s *Span, f *Facts) {
+	a := s.Attrs
+	if s.ParentID == "" {
+		langfuseRun(a, f)
+		return
+	}
+	if a.Str("langfuse.observation.level") == "DEBUG" {
+		return
+	}
+	if answer, ok := soleAnswer(a.jsonText("langfuse.observation.output")); ok {
+		readSoleAnswer(answer, f)
+		return
+	}
+	f.Role, f.IfAsked = RoleTool, true
+	langfuseTool(s, f)
 }
 
 // langfuseRanTool says whether a plain span is a tool's: so the first LangChain handlers on OpenTelemetry wrote them. Only a tool's start
@@ -111,10 +128,11 @@ func langfuseModel(s *Span, f *Facts) {
 		f.Provider = "openai"
 	}
 	// One key holds the model that was asked for until the answer names another. Of a stream it is never renamed.
+	f.ModelRequested = a.Str(langfuseMeta + "ls_model_name")
 	if model := a.Str("langfuse.observation.model.name"); out != "" && !f.Streamed {
 		f.ModelResponded = model
 	} else {
-		f.ModelRequested = model
+		f.ModelRequested = cmp.Or(f.ModelRequested, model)
 	}
 	langfuseInput(in, a, f)
 	f.Output = asAssistant(ParseMessages(out))

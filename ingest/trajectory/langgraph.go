@@ -13,7 +13,7 @@ func scoreGraphNode(s *Span) int {
 	if s.ParentID == "" || s.Attrs.Text("traceloop.span.kind") != "workflow" {
 		return 0
 	}
-	if _, ok := soleAnswer(s.Attrs); ok || refusedByGraph(s.Attrs) {
+	if _, ok := soleAnswer(s.Attrs.Text("traceloop.entity.output")); ok || refusedByGraph(s.Attrs) {
 		return 50
 	}
 	return 0
@@ -31,7 +31,13 @@ func readGraphNode(s *Span) Facts {
 		graphCall(a, &f)
 		return f
 	}
-	answer, _ := soleAnswer(a)
+	answer, _ := soleAnswer(a.Text("traceloop.entity.output"))
+	readSoleAnswer(answer, &f)
+	return f
+}
+
+// readSoleAnswer reads the model's message in a node's output as one more description of the call that made it.
+func readSoleAnswer(answer object, f *Facts) {
 	meta := answer.object("response_metadata")
 	f.Role = RoleModel
 	f.ResponseID = answer.str("id")
@@ -39,13 +45,11 @@ func readGraphNode(s *Span) Facts {
 	f.FinishRaw = meta.str("finish_reason", "stop_reason", "stopReason")
 	f.Usage = usageOf(answer.object("usage_metadata"))
 	f.Output = appendMessage(nil, answer, "assistant", 0)
-	return f
 }
 
 // soleAnswer is the model's message in the output of a node that asked the model: that message alone, as it is or as the update of a
 // command. Nodes without counts are left alone: nothing would tell that their call is the one that the model span describes.
-func soleAnswer(a Attrs) (object, bool) {
-	text := a.Text("traceloop.entity.output")
+func soleAnswer(text string) (object, bool) {
 	if !strings.Contains(text, `"AIMessage`) {
 		return nil, false
 	}

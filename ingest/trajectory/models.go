@@ -127,9 +127,9 @@ func within(a, b *node) bool {
 	return !a.start.After(b.start) && !a.end.Before(b.end) || !b.start.After(a.start) && !b.end.Before(a.end)
 }
 
-// foldModel makes two descriptions one. The richer stands; the other completes it.
+// foldModel makes two descriptions one. The richer stands; the other completes it. Either may have been folded before: three spans may be one call.
 func foldModel(a, b *node) {
-	if a == b {
+	if a, b = a.stands(), b.stands(); a == b {
 		return
 	}
 	keep, drop := a, b

@@ -42,6 +42,37 @@ func (b *builder) mergeTools() {
 	}
 }
 
+// doubtful makes spans that may stand for the run of a tool into structure, unless a model asked for a tool of that name.
+func (b *builder) doubtful() {
+	var names map[string]bool
+	for _, n := range b.nodes {
+		if !n.facts.IfAsked {
+			continue
+		}
+		if names == nil {
+			names = b.requestedNames()
+		}
+		if !names[n.facts.ToolName] {
+			n.facts.Role = RoleNone
+		}
+	}
+}
+
+// requestedNames are the names of the tools that models asked for.
+func (b *builder) requestedNames() map[string]bool {
+	names := map[string]bool{}
+	for _, n := range b.nodes {
+		for _, m := range n.facts.Output {
+			for _, p := range m.Parts {
+				if p.Kind == PartToolCall {
+					names[p.Name] = true
+				}
+			}
+		}
+	}
+	return names
+}
+
 // toolTwin finds an execution that another instrumentation described beside this one: same name and arguments, one within the other in time.
 func (b *builder) toolTwin(n *node) *node {
 	for _, o := range slices.Backward(b.tools) {
