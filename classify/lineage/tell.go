@@ -170,15 +170,15 @@ func (t teller) began(fresh []Standing) string {
 		fmt.Fprintf(&b, "first seen %s before (%s)", span(t.When.Sub(lead.First)), count(lead.Traces, "trace"))
 	}
 	fmt.Fprintf(&b, "; %s%s before that had none of this.", count(lead.Others, "trace"), t.of())
+	if had, all := t.spread.of(lead.Kind, lead.Value); all > 1 && had > 0 {
+		fmt.Fprintf(&b, " %s on %s.", share(had, all), t.name(lead.Value))
+	}
 	if len(fresh) > 1 {
 		var rest []string
 		for _, s := range fresh[1:] {
 			rest = append(rest, t.change(s))
 		}
 		fmt.Fprintf(&b, " Also new: %s.", list(rest))
-	}
-	if had, all := t.spread.of(lead.Kind, lead.Value); all > 1 && had > 0 {
-		fmt.Fprintf(&b, " %s on it.", share(had, all))
 	}
 	return b.String()
 }

@@ -67,7 +67,7 @@ func TestStories(t *testing.T) {
 			p.run(312, ran("1.4.1"))
 			p.run(40, ran("1.4.2"))
 			return twice(p, ran("1.4.2"))
-		}, Changed, []string{"service.version 1.4.2 in place of 1.4.1, first seen 40 minutes before (40 traces); 312 traces of support before that had none of this", "All 2 sightings are on it"}, []string{"because", "prompt", "tool"}},
+		}, Changed, []string{"service.version 1.4.2 in place of 1.4.1, first seen 40 minutes before (40 traces); 312 traces of support before that had none of this", "All 2 sightings are on 1.4.2"}, []string{"because", "prompt", "tool"}},
 		"first trace of a version": {func(p *past) (*Began, Spread) {
 			p.run(30, ran("1.4.1"))
 			return twice(p, ran("1.4.2"))
