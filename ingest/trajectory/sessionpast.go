@@ -166,6 +166,9 @@ func (j *joiner) input(p *piece, i int) {
 		j.out.ModelCalls[j.models[p.at][i]].New = left
 	}
 	p.owns(answerKeys(p.Trajectory, i))
+	for _, at := range m.ToolCalls { // the next input tells of these
+		p.owns([]string{resultKey(p.ToolCalls[at].ID, p.ToolCalls[at].Result)})
+	}
 }
 
 func (p *piece) owns(keys []string) {
