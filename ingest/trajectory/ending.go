@@ -8,11 +8,17 @@ import (
 
 // The keys by which any instrumentation, and the team's own code, names the conversation and the user on any span.
 var (
-	sessionKeys = []string{"session.id", "langfuse.session.id", "gen_ai.conversation.id", "thread_id", "conversation.id",
-		"langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id",
-		"traceloop.association.properties.session_id", "traceloop.association.properties.thread_id", "ai.telemetry.metadata.sessionId"}
-	userKeys = []string{"user.id", "enduser.id", "langfuse.user.id", "langsmith.metadata.user_id",
-		"traceloop.association.properties.user_id", "ai.telemetry.metadata.userId"}
+	sessionKeys = []string{"session.id", "langfuse.session.id", "gen_ai.conversation.id", "ai.telemetry.metadata.sessionId",
+		"traceloop.association.properties.session_id", "traceloop.association.properties.thread_id",
+		"langsmith.metadata.session_id", "langsmith.metadata.thread_id", "langsmith.metadata.conversation_id", "conversation.id", "thread_id"}
+	userKeys = []string{"user.id", "enduser.id", "langfuse.user.id", "ai.telemetry.metadata.userId",
+		"traceloop.association.properties.user_id", "langsmith.metadata.user_id"}
+)
+
+// How many of these keys are more to be trusted than a dialect's own: the team's code sets them on spans of whatever dialect.
+const (
+	trustedSessionKeys = 2
+	trustedUserKeys    = 3
 )
 
 // identityKeys are the families of these keys: most spans have none.
@@ -30,10 +36,16 @@ func (b *builder) identity() {
 	o := b.out
 	o.Spans = len(b.trace.Spans)
 	for _, n := range b.fromRoot() {
-		o.SessionID, o.UserID = cmp.Or(o.SessionID, realSession(n.facts.SessionID)), cmp.Or(o.UserID, n.facts.UserID)
 		named := n.survey.families&identityKeys != 0
 		if named && o.SessionID == "" {
-			o.SessionID = realSession(n.namedSession())
+			o.SessionID = realSession(n.namedSession(sessionKeys[:trustedSessionKeys]))
+		}
+		if named && o.UserID == "" {
+			o.UserID = n.attr(userKeys[:trustedUserKeys]...)
+		}
+		o.SessionID, o.UserID = cmp.Or(o.SessionID, realSession(n.facts.SessionID)), cmp.Or(o.UserID, n.facts.UserID)
+		if named && o.SessionID == "" {
+			o.SessionID = realSession(n.namedSession(sessionKeys))
 		}
 		for i := 0; i < len(n.span.Logs) && o.SessionID == ""; i++ {
 			if id := n.span.Logs[i].Attrs.Str(sessionKeys...); id != n.facts.Run {
@@ -100,8 +112,8 @@ func (b *builder) fromRoot() []*node {
 }
 
 // namedSession is the conversation that the span itself names, in whatever words, save what its dialect knows to be one run's.
-func (n *node) namedSession() string {
-	for _, k := range sessionKeys {
+func (n *node) namedSession(keys []string) string {
+	for _, k := range keys {
 		if id := n.attr(k); id != "" && id != n.facts.Run {
 			return id
 		}

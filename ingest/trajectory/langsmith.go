@@ -49,8 +49,8 @@ func readLangSmith(s *Span) Facts {
 	a := s.Attrs
 	f := genaiFrame(s)
 	f.Agent = cmp.Or(langSmithMeta(a, "lc_agent_name"), a.Str("gen_ai.agent.name"))
-	f.SessionID = langSmithMeta(a, "session_id", "thread_id", "conversation_id") // langsmith.trace.session_name is the project
-	f.UserID = cmp.Or(langSmithMeta(a, "user_id"), f.UserID)
+	f.SessionID = cmp.Or(f.SessionID, langSmithMeta(a, "session_id", "thread_id", "conversation_id")) // langsmith.trace.session_name is the project
+	f.UserID = cmp.Or(f.UserID, langSmithMeta(a, "user_id"))
 	f.Role = langSmithRole(s, f.Role)
 	switch f.Role {
 	case RoleModel:

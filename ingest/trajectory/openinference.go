@@ -65,7 +65,7 @@ func readOpenInference(s *Span) Facts {
 		readOpenInferenceTool(s, &f)
 	case "AGENT":
 		f.Role = RoleAgent
-		f.Agent = a.Str("agent.name", "graph.node.id", "gen_ai.agent.name")
+		f.Agent = a.Str("gen_ai.agent.name", "agent.name", "graph.node.id")
 		if f.Agent == "" {
 			f.Agent, f.Frame = openInferenceAgent(s)
 		}
@@ -112,20 +112,20 @@ func readOpenInferenceModel(s *Span, f *Facts) {
 	params, body := readObject(a.Text("llm.invocation_parameters")), a.Text("output.value")
 	answer := readAnswerBody(body)
 	request := readObject(a.Text("input.value"))
-	f.Provider = providerOf(cmp.Or(a.Str("llm.provider", "llm.system"), metadataOf(a).str("ls_provider")))
+	f.Provider = providerOf(cmp.Or(a.Str("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"), metadataOf(a).str("ls_provider")))
 	if params.get("created_at") == "" { // the bridge for OpenAI Agents puts the answer there, less its output
-		f.ModelRequested = cmp.Or(a.Str("llm.request.model_name"), params.str("model", "modelId", "model_name"), request.str("model", "modelId"))
+		f.ModelRequested = cmp.Or(a.Str("gen_ai.request.model", "llm.request.model_name"), params.str("model", "modelId", "model_name"), request.str("model", "modelId"))
 	}
 	f.ResponseID = answer.ID
 	f.Usage = openInferenceUsage(a).or(answer.Usage)
 	f.InputExcludes = answer.CacheApart && f.Usage.Input != nil && answer.Usage.Input != nil && *f.Usage.Input == *answer.Usage.Input
-	f.FinishRaw = cmp.Or(a.Str("llm.finish_reason", "llm.stop_reason", "tanstack.ai.finish_reason"), answer.Finish)
+	f.FinishRaw = cmp.Or(finishRaw(a, "gen_ai.response.finish_reasons"), a.Str("llm.finish_reason", "llm.stop_reason", "tanstack.ai.finish_reason"), answer.Finish)
 	if answer.Finish == "max_output_tokens" || answer.Finish == "content_filter" {
 		f.FinishRaw = answer.Finish // the bridge for OpenAI Agents writes "stop" whatever happened
 	}
 	f.Streamed = params.isTrue("stream")
 	f.Output = openInferenceOutput(a, body)
-	f.ModelResponded = a.Str("llm.response.model_name")
+	f.ModelResponded = a.Str("gen_ai.response.model", "llm.response.model_name")
 	if len(f.Output) > 0 || answer.ID != "" {
 		f.ModelResponded = cmp.Or(f.ModelResponded, answer.Model, a.Str("llm.model_name"))
 	}

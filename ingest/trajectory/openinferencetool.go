@@ -14,10 +14,10 @@ func readOpenInferenceTool(s *Span, f *Facts) {
 		return
 	}
 	f.Role = RoleTool
-	f.ToolName = cmp.Or(a.Str("tool.name", "gen_ai.tool.name"), strings.TrimPrefix(s.Name, "ai.tool "))
-	f.CallID = callID(a.Str("tool_call.id", "tool.id", "tanstack.ai.tool.call.id", "gen_ai.tool.call.id"))
+	f.ToolName = cmp.Or(a.Str("gen_ai.tool.name", "tool.name"), strings.TrimPrefix(s.Name, "ai.tool "))
+	f.CallID = callID(a.Str("gen_ai.tool.call.id", "tool_call.id", "tool.id", "tanstack.ai.tool.call.id"))
 	f.Arguments = openInferenceArguments(a, f)
-	f.Result, f.HasResult = a.value("output.value")
+	f.Result, f.HasResult = a.value("gen_ai.tool.call.result", "output.value")
 	if m, ok := readToolMessage(a.Text("output.value")); ok {
 		f.CallID = cmp.Or(f.CallID, m.ID)
 		f.Result, f.ToolError = m.result(f.Result), m.Error
@@ -45,6 +45,9 @@ func handoffEnd(text string, names ...string) string {
 // openInferenceArguments finds the arguments. tool.parameters holds them or the tool's schema, depending on the instrumentor. LangChain gives
 // a tool of one parameter that parameter's bare value, or the whole requested call.
 func openInferenceArguments(a Attrs, f *Facts) Value {
+	if own, ok := a.value("gen_ai.tool.call.arguments"); ok {
+		return own
+	}
 	in, ok := a.value("input.value")
 	if params := a.Text("tool.parameters"); params != "" && !looksLikeSchema(params) && (!ok || in.Parsed == ParsedText) {
 		return ParseValue(params)

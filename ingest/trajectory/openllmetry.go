@@ -64,15 +64,15 @@ func readOpenLLMetry(s *Span) Facts {
 		}
 		f.Role = role
 	}
-	f.SessionID = cmp.Or(associated(a, "session_id", "sessionId", "thread_id", "chat_id", "conversation_id"), f.SessionID)
-	f.UserID = cmp.Or(associated(a, "user_id", "userId"), f.UserID)
+	f.SessionID = cmp.Or(f.SessionID, associated(a, "session_id", "sessionId", "thread_id", "chat_id", "conversation_id"))
+	f.UserID = cmp.Or(f.UserID, associated(a, "user_id", "userId"))
 	switch f.Role {
 	case RoleModel:
 		openLLMetryModel(s, &f)
 	case RoleTool:
 		openLLMetryTool(s, &f)
 	case RoleAgent:
-		f.Agent = cmp.Or(a.Str("traceloop.entity.name", "gen_ai.agent.name", "traceloop.workflow.name"), strings.TrimSuffix(s.Name, ".agent"))
+		f.Agent = cmp.Or(a.Str("gen_ai.agent.name", "traceloop.entity.name", "traceloop.workflow.name"), strings.TrimSuffix(s.Name, ".agent"))
 		f.Frame = strings.EqualFold(a.Str("traceloop.span.kind"), "workflow")
 		openLLMetryRun(a, &f)
 	case RoleHandoff:

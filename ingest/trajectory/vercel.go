@@ -51,7 +51,7 @@ func readVercel(s *Span) Facts {
 	a := s.Attrs
 	f := Facts{
 		Agent: a.Str("ai.telemetry.functionId", "resource.name"),
-		SessionID: a.Str("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id", "ai.settings.context.sessionId",
+		SessionID: a.Str("gen_ai.conversation.id", "ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id", "ai.settings.context.sessionId",
 			"ai.settings.runtimeContext.sessionId", "ai.telemetry.metadata.threadId", "ai.telemetry.metadata.conversationId",
 			"ai.telemetry.metadata.chatId", "session.id", "langfuse.session.id", "metadata.sessionId"),
 		UserID: a.Str("ai.telemetry.metadata.userId", "ai.telemetry.metadata.user_id", "ai.settings.context.userId",
@@ -92,11 +92,11 @@ func readVercelTool(a Attrs, f *Facts) {
 
 func readVercelModel(a Attrs, op string, f *Facts) {
 	f.Role = RoleModel
-	f.Provider = providerOf(a.Str("ai.model.provider", "gen_ai.system", "gen_ai.provider.name"))
-	f.ModelRequested = a.Str("ai.model.id", "gen_ai.request.model")
-	f.ModelResponded = a.Str("ai.response.model", "gen_ai.response.model")
-	f.ResponseID = a.Str("ai.response.id", "gen_ai.response.id")
-	f.FinishRaw = cmp.Or(a.Str("ai.response.finishReason", "ai.finishReason"), finishRaw(a, "gen_ai.response.finish_reasons"))
+	f.Provider = providerOf(a.Str("gen_ai.provider.name", "gen_ai.system", "ai.model.provider"))
+	f.ModelRequested = a.Str("gen_ai.request.model", "ai.model.id")
+	f.ModelResponded = a.Str("gen_ai.response.model", "ai.response.model")
+	f.ResponseID = a.Str("gen_ai.response.id", "ai.response.id")
+	f.FinishRaw = cmp.Or(finishRaw(a, "gen_ai.response.finish_reasons"), a.Str("ai.response.finishReason", "ai.finishReason"))
 	f.Streamed = strings.Contains(op, "tream")
 	f.Input = textHistory(a.jsonText("ai.prompt.messages", "ai.prompt"))
 	f.Output = vercelOutput(a)
