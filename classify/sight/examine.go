@@ -287,6 +287,9 @@ func (s *Service) conversations(add adder) {
 	}
 }
 
+// Asked says whether it is worth telling that a fact is there throughout; of the others only their want is.
+func Asked(f trajectory.Fact) bool { return f != trajectory.FactClock && f != trajectory.FactDialect }
+
 // Words is a fact in plain words.
 func Words(f trajectory.Fact) string {
 	return cmp.Or(words[f], strings.ReplaceAll(string(f), "_", " "))

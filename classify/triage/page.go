@@ -24,6 +24,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 
 	"checks":  func(s ratchet.Service) []sight.Check { return sight.Examine(&s.Service) },
 	"words":   sight.Words,
+	"asked":   sight.Asked,
 	"percent": func(n, of int) int { return 100 * n / max(of, 1) },
 }).ParseFS(pageFiles, "*.html"))
 

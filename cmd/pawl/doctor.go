@@ -16,7 +16,6 @@ import (
 	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/config"
-	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -288,8 +287,8 @@ func factTable(s *sight.Service, width int) string {
 	for _, unit := range []string{"trace", "model call", "tool call"} {
 		titled := false
 		for _, f := range s.Facts {
-			if f.Fact.Unit() != unit || f.Seen == f.Of && (f.Fact == trajectory.FactClock || f.Fact == trajectory.FactDialect) {
-				continue // the last two are worth a line only where they lack
+			if f.Fact.Unit() != unit || f.Seen == f.Of && !sight.Asked(f.Fact) {
+				continue
 			}
 			if !titled {
 				titled = true

@@ -15,7 +15,7 @@ const (
 		"a trace for each model call), start one span around the whole run; if it was given up, let the process flush its spans when it stops"
 	remedyFailed = "the call of the model failed, and its emitter records nothing of what it was asked: record the user's words on the run's own span as well " +
 		"(gen_ai.input.messages, input.value)"
-	remedyBare = "the span of the model call came with nothing in it: its emitter records nothing of a call that failed, was given up or waits for a person"
+	remedyBare = " (the span of the call came with nothing in it: so come also those of a call that failed, was given up or waits for a person)"
 	remedyLogs = "only log records came of this call, and the fact is on its span: export traces to pawl as well as logs"
 )
 
@@ -64,7 +64,7 @@ func (b *builder) shownRemedy(f Fact) string {
 		case f != FactUserMessages && f != FactReply && every(func(c *call) bool { return c.node.span.ParentID == missingParent }):
 			return remedyLogs
 		case every(b.bare):
-			return cmp.Or(calls[0].node.advice(f), remedyBare)
+			return cmp.Or(calls[0].node.advice(f), b.emitterRemedy(f)+remedyBare)
 		case f == FactUserMessages && every(func(c *call) bool {
 			return b.bare(c) || b.out.ModelCalls[c.index].Error != nil && c.node.facts.Input.Empty()
 		}):
