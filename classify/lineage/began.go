@@ -1,6 +1,7 @@
 package lineage
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -149,10 +150,15 @@ func (a *AgentHistory) gone(tools []ToolMark, set *Facet) (out []Standing) {
 		}
 		last := f.last()
 		if since := last - f.first() + 1; f.Known >= enough && 10*f.Known >= 9*since && a.Traces-last < settled {
-			out = append(out, Standing{Kind: KindTool, Name: f.Name, Before: f.before("").Value, Others: f.Known, Traces: a.Traces - last})
+			out = append(out, Standing{Kind: KindTool, Name: f.Name, Before: f.latest(), Others: f.Known, Traces: a.Traces - last})
 		}
 	}
 	return out
+}
+
+func (f *Facet) latest() string {
+	at := slices.MaxFunc(f.Seen, func(x, y Seen) int { return cmp.Compare(x.To, y.To) })
+	return at.Value
 }
 
 func (f *Facet) first() int {

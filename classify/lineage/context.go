@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ type AgentContext struct {
 	Route   string     `json:"route,omitempty"` // of one without a name: what tells it from the service's others
 	Prompts []string   `json:"prompts"`         // PromptDigest of each of its instructions, sorted
 	Tools   []ToolMark `json:"tools"`           // all that any of its calls was offered, by name; nil when the trace does not tell
-	Models  []string   `json:"models"`          // as requested, else as responded, sorted
+	Models  []string   `json:"models"`          // as requested, else as responded less the date of the build, sorted
 }
 
 // ToolMark tells one definition of a tool from another. A digest is "" where the trace tells no more than the name.
@@ -69,7 +70,7 @@ func ContextOf(t *trajectory.Trajectory) Context {
 			}
 			a.Prompts = insert(a.Prompts, seen[m.System], maxContextPrompts)
 		}
-		a.Models = insert(a.Models, short(cmp.Or(m.ModelRequested, m.ModelResponded)), maxContextModels)
+		a.Models = insert(a.Models, short(cmp.Or(m.ModelRequested, undated(m.ModelResponded))), maxContextModels)
 		if m.Offered != nil {
 			if marks[m.Offered] == nil {
 				marks[m.Offered] = toolMarks(m.Offered)
@@ -80,6 +81,11 @@ func ContextOf(t *trajectory.Trajectory) Context {
 	c.order(t)
 	return c
 }
+
+var buildDate = regexp.MustCompile(`[-@](20\d{6}|20\d\d-\d\d-\d\d)$`)
+
+// undated is a model's name without the date at its end: some emitters tell the name that was asked for only of calls that failed.
+func undated(model string) string { return buildDate.ReplaceAllString(model, "") }
 
 // Of is the context of an agent, by the name that fingerprints give it; where the run has none of that name, the first agent's. It is nil when no agent
 // called a model.

@@ -96,6 +96,15 @@ func TestContextTellsTools(t *testing.T) {
 	}
 }
 
+func TestContextModels(t *testing.T) {
+	for _, names := range [][2]string{{"gpt-4.1-mini", "gpt-4.1-mini-2025-04-14"}, {"", "gpt-4.1-mini-2025-04-14"}, {"", "gpt-4.1-mini-20250414"}} {
+		c := ContextOf(&trajectory.Trajectory{ModelCalls: []trajectory.ModelCall{{ModelRequested: names[0], ModelResponded: names[1]}}})
+		if got := c.Agents[0].Models; len(got) != 1 || got[0] != "gpt-4.1-mini" {
+			t.Errorf("%v: %v", names, got)
+		}
+	}
+}
+
 func TestContextOfUnnamedAgents(t *testing.T) {
 	c := ContextOf(&trajectory.Trajectory{Route: "POST /orders/8271 now", ModelCalls: []trajectory.ModelCall{{System: "a"}, {System: "b"}, {System: "a"}}})
 	if a := c.Agents[0]; len(c.Agents) != 1 || len(a.Prompts) != 2 || strings.Contains(a.Route, "8271") || a.Route == "" {

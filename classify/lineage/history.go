@@ -245,15 +245,35 @@ func (f *Facet) see(one Seen) {
 	f.Seen = append(f.Seen, one)
 }
 
-// value of the facet; a zero Seen when it has none such.
-func (f *Facet) value(v string) Seen {
+// value of the facet; a zero Seen when it has none such. What tells no more than a tool's name is any of its definitions.
+func (f *Facet) value(v string) (out Seen) {
 	if f == nil {
-		return Seen{}
+		return out
 	}
-	if i := slices.IndexFunc(f.Seen, func(s Seen) bool { return s.Value == v }); i >= 0 {
-		return f.Seen[i]
+	for _, s := range f.Seen {
+		switch {
+		case !f.like(s.Value, v):
+		case out.Traces == 0:
+			out = s
+		default:
+			out.Traces += s.Traces
+			out.Failing += s.Failing
+			out.From, out.To = min(out.From, s.From), max(out.To, s.To)
+			if s.First.Before(out.First) {
+				out.First = s.First
+			}
+		}
 	}
-	return Seen{}
+	return out
+}
+
+// like says whether two values may be one: they are, or one of two definitions of a tool lacks what the other has.
+func (f *Facet) like(a, b string) bool {
+	if f.Kind != KindTool || a == b {
+		return a == b
+	}
+	x, y := markOf(a), markOf(b)
+	return (x.Schema == "" || y.Schema == "" || x.Schema == y.Schema) && (x.Words == "" || y.Words == "" || x.Words == y.Words)
 }
 
 // before is the value that stood last beside v; a zero Seen when there is none.
@@ -262,7 +282,7 @@ func (f *Facet) before(v string) (out Seen) {
 		return out
 	}
 	for _, s := range f.Seen {
-		if s.Value != v && s.To > out.To {
+		if !f.like(s.Value, v) && s.To > out.To {
 			out = s
 		}
 	}

@@ -81,6 +81,18 @@ func TestStories(t *testing.T) {
 			p.run(3, ran("2", tools(ToolMark{"get_order", "s1", "w9", 1, 1}, ToolMark{"refund", "s3", "w3", 1, 1})))
 			return twice(p, ran("2", tools(ToolMark{"get_order", "s1", "w9", 1, 1}, ToolMark{"refund", "s3", "w3", 1, 1})))
 		}, Changed, []string{"service.version 2 in place of 1", "a changed tool (get_order is described otherwise", "a changed tool (refund is new", "a changed tool (search is gone"}, nil},
+		"schemas that are told now and then": {func(p *past) (*Began, Spread) {
+			names := ran("1", tools(ToolMark{Name: "get_order"}, ToolMark{Name: "search"}))
+			for range 30 {
+				p.run(1, ran("1"))
+				p.run(1, names)
+			}
+			return twice(p, names)
+		}, Unchanged, []string{"tools were the same in 60 traces"}, []string{"changed tool"}},
+		"schemas for the first time": {func(p *past) (*Began, Spread) {
+			p.run(60, ran("1", tools(ToolMark{Name: "get_order"}, ToolMark{Name: "search"})))
+			return twice(p, ran("1"))
+		}, Unchanged, nil, []string{"changed tool"}},
 		"model": {func(p *past) (*Began, Spread) {
 			p.run(60, ran("1"))
 			p.run(5, ran("1", model("gpt-5")))
