@@ -95,7 +95,7 @@ func TestIndex(t *testing.T) {
 		{name: "chat", attrs: map[string]any{"body": `{"messages":"[{\"tool\":{\"name\":\"get_order\",\"input\":{\"id\":7}}}]"}`}},
 		{name: "run get_order", attrs: map[string]any{"a.0.function.name": "send", "a.0.function.arguments": `{"to": "x"}`}},
 	}}
-	x := c.index("", nil)
+	x := c.index(nil)
 	for _, ok := range []bool{x.hasValue(`{"id": 7}`), x.hasCall("get_order", `{"id":7}`), x.hasCall("send", `{"to":"x"}`), x.hasText("run get"), x.most("id") == 7} {
 		if !ok {
 			t.Fatal("something that is there was not found")
@@ -104,7 +104,7 @@ func TestIndex(t *testing.T) {
 	if x.hasValue(`{"id": 8}`) || x.hasCall("get_order", `{"to":"x"}`) || x.most("none") != -1 {
 		t.Error("something was found that is not there")
 	}
-	if y := c.index("", named("run")); y.hasCall("send", `{"to":"x"}`) {
+	if y := c.index(named("run")); y.hasCall("send", `{"to":"x"}`) {
 		t.Error("a span that was left out is searched")
 	}
 }

@@ -17,13 +17,10 @@ type index struct {
 
 func newIndex() *index { return &index{values: map[string]bool{}, keys: map[string][]any{}} }
 
-// of indexes the spans and records of a capture, or of one of its traces, without those left out.
-func (c capture) index(trace string, without func(rawSpan) bool) *index {
+// index holds the spans and records of a capture, without the attributes of the spans that are left out.
+func (c capture) index(without func(rawSpan) bool) *index {
 	x := newIndex()
 	for _, s := range c.spans {
-		if trace != "" && s.trace != trace {
-			continue
-		}
 		if without == nil || !without(s) {
 			x.flat(s.attrs)
 		}
@@ -33,10 +30,8 @@ func (c capture) index(trace string, without func(rawSpan) bool) *index {
 		}
 	}
 	for _, l := range c.logs {
-		if trace == "" || l.trace == trace {
-			x.add(l.attrs)
-			x.add(l.body)
-		}
+		x.add(l.attrs)
+		x.add(l.body)
 	}
 	return x
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 func main() {
@@ -83,7 +84,9 @@ func judgeCapture(s *sheet, dir string, r row) error {
 	if !ok {
 		return fmt.Errorf("%s: nothing says how its spans are marked", r["sdk"])
 	}
-	j := &judged{sheet: s, scenario: r["scenario"], run: run, raw: raw, of: of, whole: raw.index("", nil), asking: raw.index("", of.tool), pawl: readingOf(trajectories)}
+	j := &judged{sheet: s, scenario: r["scenario"], run: run, raw: raw, of: of, pawl: readingOf(trajectories)}
+	j.whole = sync.OnceValue(func() *index { return raw.index(nil) })
+	j.asking = sync.OnceValue(func() *index { return raw.index(of.tool) })
 	j.all()
 	return nil
 }

@@ -128,7 +128,7 @@ func (s *sheet) number(f fact, want, got int64) {
 		s.absent(f, 1, "", "the file tells none")
 		return
 	}
-	s.judge(f, "", want == got, true, "got %d, want %d", got, want)
+	s.judge(f, "", want == got, yes, "got %d, want %d", got, want)
 }
 
 // list compares texts by their beginnings, one item each.
@@ -139,7 +139,7 @@ func (s *sheet) list(f fact, want, got []string) {
 	left := slices.Clone(got)
 	for _, w := range want {
 		i := slices.IndexFunc(left, func(g string) bool { return strings.HasPrefix(strings.TrimSpace(g), w) })
-		s.judge(f, "", i >= 0, true, "%q, got %.300q", w, got)
+		s.judge(f, "", i >= 0, yes, "%q, got %.300q", w, got)
 		if i >= 0 {
 			left = slices.Delete(left, i, i+1)
 		}

@@ -27,7 +27,6 @@ type rawSpan struct {
 type rawEvent struct {
 	name  string
 	attrs map[string]any
-	trace string // of a log record
 	body  any
 }
 
@@ -63,7 +62,6 @@ type otlpRequest struct {
 	ResourceLogs []struct {
 		ScopeLogs []struct {
 			LogRecords []struct {
-				TraceID    string   `json:"traceId"`
 				EventName  string   `json:"eventName"`
 				Attributes []pair   `json:"attributes"`
 				Body       anyValue `json:"body"`
@@ -169,7 +167,7 @@ func (c *capture) take(r otlpRequest) {
 	for _, rl := range r.ResourceLogs {
 		for _, sl := range rl.ScopeLogs {
 			for _, l := range sl.LogRecords {
-				c.logs = append(c.logs, rawEvent{name: l.EventName, trace: l.TraceID, attrs: object(l.Attributes), body: l.Body.plain()})
+				c.logs = append(c.logs, rawEvent{name: l.EventName, attrs: object(l.Attributes), body: l.Body.plain()})
 			}
 		}
 	}

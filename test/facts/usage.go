@@ -82,7 +82,7 @@ func (j *judged) totals() {
 		j.absent(tokens, 1, j.scenario, "no span tells usage")
 		return
 	}
-	j.judge(tokens, j.scenario, want.same(got), true, "%v, got %v", want, got)
+	j.judge(tokens, j.scenario, want.same(got), yes, "%v, got %v", want, got)
 }
 
 func (u usage) plus(o usage) usage {
