@@ -3,6 +3,7 @@ package classify
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -36,6 +37,33 @@ func Sketch(t *trajectory.Trajectory) (doc []byte, cut int, err error) {
 		}
 		keep = keep * MaxSketch / len(doc) * 9 / 10
 	}
+}
+
+// Continues says whether a trace may go on from another one of its session, or into one: it tells of calls that it did not make, it leaves calls open, or
+// it stops as the model asks for tools. Any other, a question with its answer, shows all of itself: of those no sketch is needed as long as rules over
+// sessions look for what goes on, and not for what is asked again.
+func Continues(t *trajectory.Trajectory) bool {
+	own := map[string]bool{}
+	for i := range t.ToolCalls {
+		c := &t.ToolCalls[i]
+		if c.Recalled || !c.Requested || !c.Executed && !c.HasResult {
+			return true
+		}
+		own[c.ID] = true
+	}
+	for i := range t.ModelCalls {
+		for _, m := range t.ModelCalls[i].New {
+			if slices.ContainsFunc(m.Parts, func(p trajectory.Part) bool { return p.Kind == trajectory.PartToolResult && !own[p.ID] }) {
+				return true
+			}
+		}
+	}
+	for i := range slices.Backward(t.ModelCalls) {
+		if m := &t.ModelCalls[i]; m.Text != "" || len(m.ToolCalls) > 0 {
+			return len(m.ToolCalls) > 0
+		}
+	}
+	return false
 }
 
 // ReadSketch reads what Sketch wrote.

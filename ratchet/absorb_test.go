@@ -20,7 +20,7 @@ import (
 
 const pawlToken = "token-of-the-bot"
 
-func testQueue(t *testing.T) *queue.Queue {
+func testQueue(t testing.TB) *queue.Queue {
 	t.Helper()
 	q, err := queue.Open(t.Context(), quiet, queue.Options{Dir: t.TempDir()})
 	if err != nil {

@@ -430,6 +430,9 @@ func TestEndlessSession(t *testing.T) {
 		p := inPieces(t, "healthy", uint64(100+i), 1)[0]
 		for k := range p.Spans {
 			p.Spans[k].Attrs["gen_ai.conversation.id"] = stringValue(sessionID)
+			if _, ok := p.Spans[k].Attrs["gen_ai.input.messages"]; ok { // it goes on from another
+				p.Spans[k].Attrs["gen_ai.input.messages"] = stringValue(`[{"role":"tool","parts":[{"type":"tool_call_response","id":"call_elsewhere","response":"x"}]}]`)
+			}
 		}
 		d.judge(p, "r", noon.Add(time.Hour+time.Duration(i)*time.Minute))
 	}
@@ -480,6 +483,28 @@ func TestNoCaseBeforeItsSessionIsQuiet(t *testing.T) {
 		}
 		if (g != nil) != (want > 0) || want > 0 && (g.Batch == "" || made == 0) || want == 0 && made > 0 {
 			t.Errorf("answered %v: %d pull requests on it, want %d; group %+v", answered, made, want, g)
+		}
+	}
+}
+
+// TestSessionOfWholeTurns holds that a question with its answer, which no other trace goes on with, costs its session nothing, and that a later revision of a
+// trace which turns out to be such leaves its session.
+func TestSessionOfWholeTurns(t *testing.T) {
+	q := testQueue(t)
+	a := testAbsorber(t, q, testFake(t))
+	d := newDesk(t, q, a.maker.Engine)
+	whole, _ := sampled(sample.Dialects[0], sample.Named("healthy"), 1)
+	part := whole
+	part.Spans = slices.DeleteFunc(slices.Clone(whole.Spans), func(s trajectory.Span) bool { return s.Attrs.Text("gen_ai.tool.name") != "" })
+	part.Spans = part.Spans[:2] // its first model call, which asks for a tool
+	for i, tr := range []trajectory.Trace{whole, part, whole} {
+		d.judge(tr, fmt.Sprint(i), noon)
+		if err := a.CatchUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s, err := a.session(t.Context(), sessionKey("parcel-desk", trajectory.Build(whole).SessionID))
+		if err != nil || len(s.Parts) != i%2 {
+			t.Errorf("revision %d: %d parts in its session, %v, want %d", i, len(s.Parts), err, i%2)
 		}
 	}
 }

@@ -22,19 +22,19 @@ import (
 // Traces finds a kept trace by its id; false says that it is not there.
 type Traces func(ctx context.Context, traceID string) (trajectory.Trace, bool, error)
 
-// gather folds verdicts into the sessions of their traces, one change each.
+// gather folds verdicts into the sessions of their traces, one change each. Most traces are of a session and go on with no other one of it: they bring no
+// sketch and cost nothing.
 func (a *Absorber) gather(ctx context.Context, vs []sequenced) error {
 	steps := map[string][]func(*Session) bool{}
 	for _, v := range vs {
 		key := v.session()
-		if p := v.Replaces; p != nil && p.Session != "" && p.Session != key {
+		if p := v.Replaces; p != nil && p.Session != "" && (p.Session != key || v.Sketch == nil && !v.onSession()) {
 			steps[p.Session] = append(steps[p.Session], func(s *Session) bool { return s.Drop(v.TraceID, v.seq) })
 		}
 		switch {
-		case key == "":
 		case v.onSession():
 			steps[key] = append(steps[key], func(s *Session) bool { return s.Hear(v.Verdict, v.seq) })
-		case v.Sketch != nil:
+		case key != "" && v.Sketch != nil:
 			steps[key] = append(steps[key], func(s *Session) bool { return s.Take(v.Verdict, v.seq) })
 		}
 	}

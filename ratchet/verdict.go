@@ -32,7 +32,7 @@ type Verdict struct {
 	Context      lineage.Context         `json:"context"`     // what produced the trace; empty on a session
 	Unexplained  string                  `json:"unexplained"` // of an unclassified trace: what it says of itself
 
-	Sketch     []byte `json:"sketch,omitzero"`     // of a trace that is of a session: what the session is judged by
+	Sketch     []byte `json:"sketch,omitzero"`     // of a trace that goes on with others of its session: what the session is judged by
 	Session    string `json:"session,omitzero"`    // of a verdict on a session: its key
 	Unrecorded string `json:"unrecorded,omitzero"` // of a verdict on a session: why there is no Object
 
@@ -64,7 +64,7 @@ func (v *Verdict) subject() string { return cmp.Or(v.Session, v.TraceID) }
 type Previous struct {
 	Revision     string   `json:"revision"`
 	Fingerprints []string `json:"fingerprints"`     // digests
-	Session      string   `json:"session,omitzero"` // key of the session that the revision was of, "" for none
+	Session      string   `json:"session,omitzero"` // key of the session that got the revision's sketch, "" for none
 }
 
 func (p *Previous) fingerprints() []string {

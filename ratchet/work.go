@@ -57,7 +57,7 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 			return nil, fmt.Errorf("note of trace %s: %w", t.ID, err)
 		}
 	}
-	now := Previous{Revision: revision, Fingerprints: []string{}, Session: v.session()}
+	now := Previous{Revision: revision, Fingerprints: []string{}}
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, NewFound(f))
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
@@ -70,8 +70,8 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		run := baseline.Measure(tr)
 		v.Run = &run
 	}
-	if now.Session != "" {
-		v.Sketch = w.sketch(tr)
+	if key := v.session(); key != "" && classify.Continues(tr) {
+		v.Sketch, now.Session = w.sketch(tr), key
 	}
 	if v.Object, err = w.keep(ctx, t, v.Findings); err != nil {
 		return nil, err

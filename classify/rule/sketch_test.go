@@ -70,7 +70,28 @@ func same(t *testing.T, e *classify.Engine, name string, parts []*trajectory.Tra
 	if !reflect.DeepEqual(want, got) {
 		t.Errorf("%s: the session of sketches shows\n%+v\nwant\n%+v", name, got, want)
 	}
+	var going []*trajectory.Trajectory
+	for i, p := range parts {
+		if classify.Continues(p) {
+			going = append(going, sketches[i])
+		}
+	}
+	if got := e.ClassifySession(trajectory.Join(going), nil); len(want)+len(got) > 0 && !equalButForSteps(want, got) {
+		t.Errorf("%s: the traces that go on show\n%+v\nwant\n%+v", name, got, want)
+	}
 	return len(want)
+}
+
+// equalButForSteps says whether two lists of findings are the same: a step's place depends on the traces around it.
+func equalButForSteps(a, b []classify.Finding) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	for i := range a {
+		a[i].Step = 0
+	}
+	for i := range b {
+		b[i].Step = 0
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 func TestSketchesOfFixtures(t *testing.T) {
@@ -161,6 +182,7 @@ func move(tr *trajectory.Trajectory, i int) {
 
 func TestSketchesOfCaptures(t *testing.T) {
 	e, sessions, bytes, spans := engine(t), 0, 0, 0
+	traces, going, found := 0, 0, 0
 	for _, c := range manifest(t) {
 		byID := map[string][]*trajectory.Trajectory{}
 		for _, tr := range c.trajectories(t) {
@@ -170,17 +192,20 @@ func TestSketchesOfCaptures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bytes, spans = bytes+len(doc), spans+tr.Spans
+			bytes, spans, traces = bytes+len(doc), spans+tr.Spans, traces+1
+			if classify.Continues(tr) {
+				going++
+			}
 		}
 		for id, parts := range byID {
 			same(t, e, c.sdk+" "+c.scenario+" "+id, parts)
 			sessions++
 		}
 		for _, tr := range c.traces(t) {
-			same(t, e, c.sdk+" "+c.scenario+" in thirds", thirds(tr))
+			found += same(t, e, c.sdk+" "+c.scenario+" in thirds", thirds(tr))
 		}
 	}
-	t.Logf("%d sessions; sketches take %d bytes a span", sessions, bytes/max(spans, 1))
+	t.Logf("%d sessions; %d of %d traces go on; sketches take %d bytes a span; %d findings across traces that were cut", sessions, going, traces, bytes/max(spans, 1), found)
 }
 
 // thirds makes three traces of one, by time, as though the agent had lost its context twice.
