@@ -69,7 +69,7 @@ func (b *builder) recording(n *node) {
 	if s.ParentID == missingParent {
 		t.Spanless += len(s.Logs)
 	}
-	if o := n.stands(); o != n && n.facts.Role == RoleModel && (o.span.Scope != s.Scope || o.dialect != n.dialect) {
+	if o := n.stands(); o != n && n.facts.Role == RoleModel && o.span.Scope != s.Scope {
 		t.Doubled++
 		names := []string{o.span.Scope, s.Scope}
 		slices.Sort(names)
