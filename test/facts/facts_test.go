@@ -15,6 +15,9 @@ const dataDir = "../../../shared/data"
 
 // Each matrix is the one in testdata: what was right stays right, and nothing that was wrong is called absent.
 func TestMatrix(t *testing.T) {
+	if raced {
+		t.Skip("one goroutine: nothing for the race detector")
+	}
 	for _, name := range []string{"captures", "public"} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(dataDir, name)
