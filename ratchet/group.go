@@ -5,11 +5,13 @@
 //
 // One aggregate per fingerprint in the groups bucket (Group, key: the fingerprint's digest) and one per pull request in the batches bucket (Batch,
 // key: its Key), each changed only by compare-and-set. The bytes of specimens and case files lie in the object store under their sha256.
-// A batch is written before the groups that it holds point to it; the pointers are derived again at start.
+// A batch is written before the groups that it holds point to it; the pointers are derived again at start. Of traces that go on with others of their
+// session, one value per session in the sessions bucket (Session, key: sessionKey) holds sketches, for a day: see classify.Sketch.
 //
 // # What holds
 //
-//   - Applying the same verdicts again changes nothing: a group remembers the last sequence of FINDINGS that it took.
+//   - Applying the same verdicts again changes nothing: groups and sessions remember the last sequence of FINDINGS that they took.
+//   - What a session shows is said on FINDINGS and comes from there, as what a trace shows: there is one way into a group.
 //   - A closed pull request is a no for its fingerprints until a person revives them: a new specimen never does.
 //   - Nothing leaves that redaction has not passed.
 package ratchet
