@@ -110,6 +110,7 @@ type Facts struct {
 	HandoffFrom, HandoffTo string
 
 	// Agent and root spans.
+	Hired    bool   // another agent called this one: what stands in the user's place is that agent's word
 	UserText string // what the user asked, when the span holds it apart from Input
 	Reply    string // final text, when the span holds it apart from Output
 

@@ -176,6 +176,9 @@ func factsText(f Facts) string {
 	if f.Denied {
 		line("denied", "true")
 	}
+	if f.Hired {
+		line("hired", "true")
+	}
 	if f.IfAsked {
 		line("if asked", "true")
 	}

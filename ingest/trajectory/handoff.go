@@ -50,6 +50,8 @@ func (b *builder) delegations() {
 		}
 		if tool := n.calledAs(); tool != nil && !sameName(tool.agentName, n.agentName) {
 			b.delegate(tool.stands().span.ID, tool.agentName, n.agentName, tool.start)
+		} else if by := n.hiredBy(); by != "" {
+			b.delegate(n.span.ID, by, n.agentName, n.start)
 		}
 	}
 	for _, t := range b.out.ToolCalls {
@@ -57,6 +59,14 @@ func (b *builder) delegations() {
 			b.delegate(t.SpanID, t.Agent, to, t.Start)
 		}
 	}
+}
+
+// hiredBy is the agent that called this one without a tool.
+func (n *node) hiredBy() string {
+	if !n.facts.Hired || n.parent == nil {
+		return ""
+	}
+	return n.parent.agentName
 }
 
 // calledAs is the execution of a tool right around an agent's run.

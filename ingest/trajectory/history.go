@@ -40,6 +40,9 @@ func (b *builder) histories() {
 // saidIn are the words of the user that are new in a call. What a sub-agent is asked that works for a tool was written by the agent that called
 // the tool, though it has the user's place; a trace that lies within a tool as a whole has no other.
 func (b *builder) saidIn(c *call) []string {
+	if a := c.node.agent; a != nil && a.facts.Hired {
+		return nil
+	}
 	if toolAround(c.node) && slices.ContainsFunc(b.calls, func(o *call) bool { return !toolAround(o.node) }) {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 // OpenInference flattens lists into indexed keys and keeps whole bodies in input.value and output.value beside them. Instrumentors differ in
 // which of the two is complete, so both are read and the one without holes wins.
-var _ = add(Dialect{
+var openInference = add(Dialect{
 	Name:  "openinference",
 	Rank:  3,
 	Keys:  []string{"openinference.", "llm.", "tool.", "input.", "output."},

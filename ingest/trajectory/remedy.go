@@ -165,7 +165,7 @@ func (n *node) emitter() *Dialect {
 		return n.dialect
 	}
 	for _, d := range dialects {
-		if d != n.dialect && d.Rank < genai.Rank && d.mayBe(n.span, n.survey.families) && d.Score(n.span) >= strongScore {
+		if d.Name != n.dialect.Name && d.Rank < genai.Rank && d.mayBe(n.span, n.survey.families) && d.Score(n.span) >= strongScore {
 			return d
 		}
 	}
