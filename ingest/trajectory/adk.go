@@ -41,7 +41,7 @@ func scoreADK(s *Span) int {
 	if s.Scope == adkScope || strings.HasSuffix(s.Scope, "google_adk") { // OpenInference takes ADK's spans for its own, and adds its keys
 		score += 16
 	}
-	for _, key := range []string{"gcp.vertex.agent.event_id", "gcp.vertex.agent.invocation_id", "gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args"} {
+	for _, key := range []string{"gcp.vertex.agent.event_id", "gcp.vertex.agent.invocation_id", "gcp.vertex.agent.llm_request", "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.session_id"} {
 		if s.Attrs.Has(key) {
 			return score + 15
 		}

@@ -39,6 +39,9 @@ func scoreOpenLLMetry(s *Span) int {
 	if a.Has("gen_ai.prompt.0.role") || a.Has("gen_ai.completion.0.role") || a.Has("gen_ai.completion.0.content") || a.Has("lmnr.span.path") {
 		score += 10
 	}
+	if score == 0 && (a.Has("traceloop.entity.name") || a.Has("traceloop.entity.path")) {
+		score = 10
+	}
 	if isTraceloopScope(s.Scope) {
 		score += 5
 		if a.Has("gen_ai.request.model") || a.Has("traceloop.entity.output") || a.Has("traceloop.entity.input") {
