@@ -37,9 +37,9 @@ func matters(f Finding) bool { return f.Severity.rank() >= Warning.rank() }
 func whole(t *trajectory.Trajectory) bool { return t.Complete.HasRoot && !t.Complete.Truncated }
 
 // silent says that the agent gave no reply. Nobody can say so of a trace that is not whole, that holds no model call, whose emitter does not
-// record replies, or that ends while a tool is being called: the run goes on in another trace.
+// record replies, or that ends while a tool is being called: the run goes on in another trace. Of some it is known that it does.
 func silent(t *trajectory.Trajectory) bool {
-	if _, lacks := t.Lacks(trajectory.FactReply); lacks || !whole(t) || len(t.ModelCalls) == 0 {
+	if _, lacks := t.Lacks(trajectory.FactReply); lacks || t.GoesOn || !whole(t) || len(t.ModelCalls) == 0 {
 		return false
 	}
 	if slices.ContainsFunc(t.ToolCalls, func(c trajectory.ToolCall) bool {

@@ -93,18 +93,26 @@ type actor struct {
 	turn  int
 }
 
-func actorOf(t *trajectory.Trajectory, c *trajectory.ToolCall) actor {
-	trace := c.TraceID
-	if c.Model >= 0 {
-		trace = t.ModelCalls[c.Model].TraceID
+// actors tells who makes a call.
+func actors(t *trajectory.Trajectory) func(*trajectory.ToolCall) actor {
+	turns := map[string]int{}
+	for i, id := range t.Traces {
+		turns[id] = t.Turns[i]
 	}
-	return actor{c.Agent, t.TurnOf(trace)}
+	return func(c *trajectory.ToolCall) actor {
+		trace := c.TraceID
+		if c.Model >= 0 {
+			trace = t.ModelCalls[c.Model].TraceID
+		}
+		return actor{c.Agent, turns[trace]}
+	}
 }
 
 // sequences splits the calls into one list of beats per actor and user turn, in order of time. It also counts calls without arguments.
 func sequences(t *trajectory.Trajectory) (seqs [][]beat, blind int) {
 	open := map[actor]int{} // index into seqs
 	last := map[actor]int{} // model call of the last beat's turn
+	actorOf := actors(t)
 	for i, c := range inOrder(t) {
 		if c < 0 {
 			clear(open)
@@ -115,7 +123,7 @@ func sequences(t *trajectory.Trajectory) (seqs [][]beat, blind int) {
 		if key == "" {
 			blind++
 		}
-		who := actorOf(t, call)
+		who := actorOf(call)
 		at, ok := open[who]
 		if !ok {
 			at = len(seqs)

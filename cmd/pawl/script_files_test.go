@@ -20,6 +20,25 @@ import (
 	"github.com/pawl-dev/pawl/test/sample"
 )
 
+// writeSession puts a run of the sample agent into a file, each step of it a trace of its own. In one that is stateful a later trace does not tell
+// what the earlier ones did.
+func writeSession(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args) == 4 && args[3] != "stateful" || len(args) > 4 {
+		ts.Fatalf("usage: session SCENARIO DIALECT FILE [stateful]")
+	}
+	i := slices.IndexFunc(sample.Dialects, func(d sample.Dialect) bool { return d.Name == args[1] })
+	if i < 0 {
+		ts.Fatalf("there is no dialect %s", args[1])
+	}
+	rng := rand.New(rand.NewPCG(1, 5))
+	run := sample.Named(args[0]).Make(rng)
+	run.Stateful = len(args) == 4
+	td := sample.Session(sample.Dialects[i], run, time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), rng)
+	out, err := (&ptrace.JSONMarshaler{}).MarshalTraces(td)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), out, 0o666))
+}
+
 // writeSample puts runs of the sample agent into a file, in JSON or, where its name ends in .pb, in protobuf. Equal seeds
 // give equal traces.
 func writeSample(ts *testscript.TestScript, neg bool, args []string) {

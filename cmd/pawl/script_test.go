@@ -68,6 +68,7 @@ func TestScripts(t *testing.T) {
 
 			"sample":   writeSample,
 			"shipped":  writeShipped,
+			"session":  writeSession,
 			"cut":      cutFile,
 			"gzip":     gzipFile,
 			"bomb":     writeBomb,

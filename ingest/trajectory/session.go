@@ -49,33 +49,41 @@ func (t *Trajectory) TraceOf(spanID string) string {
 	return ""
 }
 
-// TurnOf is the number of the turn that a trace of a session works for, -1 when the trace is not of the session.
-func (t *Trajectory) TurnOf(traceID string) int {
-	if i := slices.Index(t.Traces, traceID); i >= 0 && i < len(t.Turns) {
-		return t.Turns[i]
-	}
-	return -1
-}
-
-// Settle gives a part of a session as the session knows it: a call that nothing in the part answers and another trace does is not missing
-// its answer. It is the part itself where there is none.
+// Settle gives a part of a session as the session knows it: a call that nothing in the part answers and another trace does is not missing its answer,
+// and a run that another trace goes on with has not ended (GoesOn). It is the part itself where there is nothing to say.
 func (t *Trajectory) Settle(part *Trajectory) *Trajectory {
-	now := t.tools[part.TraceID]
+	now := t.of[part.TraceID]
 	out := part
+	if now.goesOn {
+		out = new(*part)
+		out.GoesOn = true
+	}
+	var calls []ToolCall
 	for i := range part.ToolCalls {
-		c := &part.ToolCalls[i]
-		if i >= len(now) || c.Outcome != OutcomeMissing || t.ToolCalls[now[i]].Outcome == OutcomeMissing {
+		if i >= len(now.tools) || part.ToolCalls[i].Outcome != OutcomeMissing || t.ToolCalls[now.tools[i]].Outcome == OutcomeMissing {
 			continue
 		}
-		if out == part {
-			out = new(*part)
-			out.ToolCalls = slices.Clone(part.ToolCalls)
+		if calls == nil {
+			calls = slices.Clone(part.ToolCalls)
 		}
-		o, c := &t.ToolCalls[now[i]], &out.ToolCalls[i]
+		c, o := &calls[i], &t.ToolCalls[now.tools[i]]
 		c.Result, c.HasResult, c.ResultSpanID, c.answered = o.Result, true, o.ResultSpanID, true
 		c.Outcome = OutcomeUnknown // to this trace: it ended while the call was open
 	}
+	if calls == nil {
+		return out
+	}
+	if out == part {
+		out = new(*part)
+	}
+	out.ToolCalls = calls
 	return out
+}
+
+// fate is what a part of a session has become in it.
+type fate struct {
+	tools  []int // where its tool calls are in ToolCalls
+	goesOn bool  // another part goes on where it stopped
 }
 
 // Sessions puts together the traces of one conversation each: those of one service that name the same session, and those that name none and
@@ -149,6 +157,7 @@ type joiner struct {
 	asked     [][]Step   // of every part: what the user said in it that no part before has
 	ends      [][]string // of every part: the keys of the calls that its last model call asked for
 	continued []bool     // of every part: a later one goes on where it stopped
+	turns     int        // how many there are so far
 
 	calls  [][]*joined // of every part: what its tool calls are now
 	all    []*joined   // the tool calls of the parts read so far

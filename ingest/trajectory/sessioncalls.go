@@ -239,12 +239,12 @@ func (j *joiner) toolCalls() {
 			m.ToolCalls = append(m.ToolCalls, i)
 		}
 	}
-	j.out.tools = map[string][]int{}
+	j.out.of = map[string]fate{}
 	for k, p := range j.parts {
 		at := make([]int, len(p.ToolCalls))
 		for i, c := range j.calls[k] {
 			at[i] = c.stands().at
 		}
-		j.out.tools[p.TraceID] = at
+		j.out.of[p.TraceID] = fate{at, j.continued[k]}
 	}
 }

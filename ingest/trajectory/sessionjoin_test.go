@@ -229,6 +229,21 @@ func TestJoinOneCallInTwoTraces(t *testing.T) {
 	}
 }
 
+// TestJoinKeepsBreaks holds that a step at which the user speaks, which nothing else tells of, still parts what is before it from what is after.
+func TestJoinKeepsBreaks(t *testing.T) {
+	cut := traceAt("a", 0, 3, hears(user("Hi")), hears())
+	at := cut.ModelCalls[1].Start
+	cut.Steps = []Step{{Kind: StepUser, Index: -1, Text: "something is not known here", Start: at, End: at}}
+	got := Join([]*Trajectory{cut, traceAt("b", 4, 5, hears(user("Ho")))})
+	var kinds []StepKind
+	for _, s := range got.Steps {
+		kinds = append(kinds, s.Kind)
+	}
+	if want := []StepKind{StepUser, StepModel, StepUser, StepModel, StepUser, StepModel}; !slices.Equal(kinds, want) {
+		t.Errorf("steps %v, want %v", kinds, want)
+	}
+}
+
 // TestJoinKeepsWhatIsNew holds that a part's own calls, told again to its next call of the model, are not taken for those of an earlier part.
 func TestJoinKeepsWhatIsNew(t *testing.T) {
 	a := traceAt("a", 0, 1, hears(user("Hi")), hears(botCalls("", "get", `1`), gets("", `5`)).says("Five.")).asks(0, "", "get", `1`)
@@ -273,13 +288,17 @@ func TestSettle(t *testing.T) {
 		return p
 	}
 	part := lost()
-	session := Join([]*Trajectory{part, traceAt("b", 2, 3, hears(gets("c1", `5`)))})
+	last := traceAt("b", 2, 3, hears(gets("c1", `5`)))
+	session := Join([]*Trajectory{part, last})
 	got := session.Settle(part)
 	if c := got.ToolCalls; c[0].Outcome != OutcomeUnknown || c[0].Result.Raw != "5" || !c[0].HasResult || c[1].Outcome != OutcomeMissing {
 		t.Errorf("settled to %+v", c)
 	}
 	if !reflect.DeepEqual(part, lost()) {
 		t.Error("the part itself was changed")
+	}
+	if !got.GoesOn || session.Settle(last).GoesOn {
+		t.Error("the first trace is gone on with, the last is not")
 	}
 	if other := traceAt("z", 0, 1); session.Settle(other) != other || part.Settle(part) != part {
 		t.Error("a trace that nothing is to be settled in came back as another")

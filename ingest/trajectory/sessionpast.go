@@ -201,15 +201,17 @@ func (j *joiner) again(p *piece) func(key string) bool {
 	}
 }
 
-// askedOfAgent adds the words of the user's that no input of a model has, an agent's span alone. What the inputs tell again and have not anew is out.
+// askedOfAgent adds the words of the user's that no input of a model has, an agent's span or a step alone. What the inputs tell again and have not anew
+// is out.
 func (j *joiner) askedOfAgent(p *piece) {
 	known := map[string]bool{}
 	for _, s := range p.fresh {
 		known[s.Text] = true
 	}
 	var alone []Message
-	for _, text := range p.UserMessages {
+	for text := range p.words {
 		if !known[text] && !p.spoken[text] {
+			known[text] = true
 			alone = append(alone, Message{Role: "user", Parts: []Part{{Kind: PartText, Text: text}}})
 		}
 	}
@@ -228,6 +230,20 @@ func (j *joiner) askedOfAgent(p *piece) {
 		p.said[textKey("user", text)] = 1
 	}
 	j.asked[p.at] = p.settled()
+}
+
+// words are the user's, as the part lists them.
+func (p *piece) words(yield func(string) bool) {
+	for _, text := range p.UserMessages {
+		if !yield(text) {
+			return
+		}
+	}
+	for _, s := range p.Steps {
+		if s.Kind == StepUser && !yield(s.Text) {
+			return
+		}
+	}
 }
 
 // settled are the words of the user's that the part has anew, each once, in the order in which the part lists them. Words that one input tells as
@@ -302,11 +318,8 @@ const lookBackParts = 16
 // of that, the user said nothing new, and no other part went on from there; else a turn of its own. An answer without calls ends the turn: whatever
 // comes then was asked for by somebody.
 func (j *joiner) turn(p *piece) {
-	own := 0
-	if n := len(j.out.Turns); n > 0 {
-		own = slices.Max(j.out.Turns) + 1
-	}
-	j.out.Turns = append(j.out.Turns, own)
+	j.out.Turns = append(j.out.Turns, j.turns)
+	j.turns++
 	if len(j.asked[p.at]) > 0 || len(p.ModelCalls) == 0 {
 		return
 	}
@@ -320,6 +333,7 @@ func (j *joiner) turn(p *piece) {
 		}
 		j.continued[q] = true
 		j.out.Turns[p.at] = j.out.Turns[q]
+		j.turns--
 		return
 	}
 }

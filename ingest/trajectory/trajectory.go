@@ -45,10 +45,11 @@ type Trajectory struct {
 	Spans      int // spans that the trace holds, of any kind
 	Complete   Completeness
 	RootError  *Error // error status on the root, or on the last agent span
+	GoesOn     bool   // the run did not end here: another trace of its session goes on with it; see Settle
 
-	agentic bool             // some span or record speaks of an agent, though no fact of it could be read
-	follows string           // the trace that its spans link to, when it is one alone
-	tools   map[string][]int // of a session, by trace: where the tool calls of that part are in ToolCalls
+	agentic bool            // some span or record speaks of an agent, though no fact of it could be read
+	follows string          // the trace that its spans link to, when it is one alone
+	of      map[string]fate // of a session, by trace: what that part has become
 }
 
 // IsAgent says whether the trace has anything to do with an agent: a model call, a tool call, an agent, or spans and records of a dialect

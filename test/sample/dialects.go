@@ -130,8 +130,13 @@ func finish(t Turn, tool string) string {
 
 func genaiInput(r Run, past []history) []obj {
 	in := []obj{{"role": "user", "parts": []obj{{"type": "text", "content": r.User}}}}
+	if r.Stateful && len(past) > 0 {
+		in, past = nil, past[len(past)-1:]
+	}
 	for _, h := range past {
-		in = append(in, genaiOutput(h.turn, h.ids))
+		if !r.Stateful {
+			in = append(in, genaiOutput(h.turn, h.ids))
+		}
 		for j, c := range h.turn.Calls {
 			if !c.Lost {
 				in = append(in, obj{"role": "tool", "parts": []obj{{"type": "tool_call_response", "id": h.ids[j], "response": c.Result}}})

@@ -38,6 +38,8 @@ type Run struct {
 	User    string
 	Turns   []Turn
 	Session string
+	// Stateful says that the provider keeps the history, so that an input holds only what is new. Only otel-genai is written so.
+	Stateful bool
 
 	told int        // the first of Turns, which earlier traces of the session made
 	ids  [][]string // the call ids of Turns, when they are settled
