@@ -164,6 +164,23 @@ func (p pair) trace(t *testing.T) Trace {
 	return traces[0]
 }
 
+// rolesOf says what the span counted as: a call of a model, a tool's, an agent's run, a retrieval, a hand-off.
+func rolesOf(tr *Trajectory) string {
+	var out []string
+	for _, r := range []struct {
+		is   bool
+		word string
+	}{
+		{len(tr.ModelCalls) > 0, "model"}, {len(tr.ToolCalls) > 0, "tool"}, {len(tr.Handoffs) > 0, "handoff"},
+		{slices.ContainsFunc(tr.Steps, func(s Step) bool { return s.Kind == StepRetrieval }), "retrieval"},
+	} {
+		if r.is {
+			out = append(out, r.word)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
 // factOf is one fact of a trajectory as text, "" when it has none.
 func factOf(t *testing.T, tr *Trajectory, fact string) string {
 	var m ModelCall
@@ -224,6 +241,12 @@ func factOf(t *testing.T, tr *Trajectory, fact string) string {
 		return count(m.Usage.CacheWrite)
 	case "reasoning":
 		return count(m.Usage.Reasoning)
+	case "audio in":
+		return count(m.Usage.AudioIn)
+	case "audio out":
+		return count(m.Usage.AudioOut)
+	case "role":
+		return rolesOf(tr)
 	case "cost":
 		if m.Usage.CostUSD != nil {
 			return fmt.Sprint(*m.Usage.CostUSD)
@@ -288,7 +311,7 @@ func factOf(t *testing.T, tr *Trajectory, fact string) string {
 // Each key that a dialect is known to use tells its fact, alone on the least span that speaks the dialect.
 func TestPairs(t *testing.T) {
 	seen := map[string]bool{}
-	for _, list := range [][]pair{identityPairs, modelPairs, usagePairs, messagePairs, offerPairs, requestPairs, executionPairs, outcomePairs, agentPairs} {
+	for _, list := range [][]pair{identityPairs, modelPairs, usagePairs, messagePairs, offerPairs, requestPairs, executionPairs, outcomePairs, agentPairs, rolePairs} {
 		for _, p := range list {
 			name := p.on + "/" + p.key + "/" + p.fact
 			for i := 2; seen[name]; i++ {
