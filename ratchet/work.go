@@ -28,6 +28,7 @@ type Worker struct {
 	engine    *classify.Engine
 	baselines func() *baseline.Snapshot
 	readers   sync.Pool // of *trajectory.Reader: each remembers tool definitions, and serves one trace at a time
+	contexts  lineage.Reader
 }
 
 // NewWorker makes a worker; baselines gives the snapshot to judge by.
@@ -62,7 +63,7 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		v.Findings = append(v.Findings, NewFound(f))
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
 	}
-	v.Inapplicable, v.Sight, v.Context = report.Inapplicable, sight.Look(tr), lineage.ContextOf(tr)
+	v.Inapplicable, v.Sight, v.Context = report.Inapplicable, sight.Look(tr), w.contexts.ContextOf(tr)
 	if report.Verdict == classify.Unclassified {
 		v.Unexplained = classify.Unexplained(tr)
 	}

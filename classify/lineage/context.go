@@ -53,11 +53,12 @@ const (
 	maxContextName    = 100 // bytes
 )
 
+// ContextOf takes the context of a trajectory, as a Reader does that has met none before.
+func ContextOf(t *trajectory.Trajectory) Context { return new(Reader).ContextOf(t) }
+
 // ContextOf takes the context of a trajectory.
-func ContextOf(t *trajectory.Trajectory) Context {
+func (r *Reader) ContextOf(t *trajectory.Trajectory) Context {
 	c := Context{Version: short(t.Version), Agents: []AgentContext{}}
-	seen := map[string]string{} // digests of prompts: an agent's calls repeat theirs
-	marks := map[*trajectory.ToolSet][]ToolMark{}
 	for i := range t.ModelCalls {
 		m := &t.ModelCalls[i]
 		a := c.agent(m.Agent, t.Route)
@@ -65,17 +66,11 @@ func ContextOf(t *trajectory.Trajectory) Context {
 			continue
 		}
 		if m.System != "" {
-			if _, ok := seen[m.System]; !ok {
-				seen[m.System] = PromptDigest(m.System)
-			}
-			a.Prompts = insert(a.Prompts, seen[m.System], maxContextPrompts)
+			a.Prompts = insert(a.Prompts, r.prompt(m.System), maxContextPrompts)
 		}
 		a.Models = insert(a.Models, short(cmp.Or(m.ModelRequested, undated(m.ModelResponded))), maxContextModels)
 		if m.Offered != nil {
-			if marks[m.Offered] == nil {
-				marks[m.Offered] = toolMarks(m.Offered)
-			}
-			a.offer(marks[m.Offered])
+			a.offer(r.marks(m.Offered))
 		}
 	}
 	c.order(t)

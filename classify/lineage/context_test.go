@@ -2,6 +2,7 @@ package lineage
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,23 @@ func TestContextDoesNotFlip(t *testing.T) {
 	}
 }
 
+// A Reader returns what a new one does, whatever it has met, and forgets before it holds too much.
+func TestReaderRemembersNothingWrong(t *testing.T) {
+	var r Reader
+	for i := range 60 {
+		tr := crew("triage", "orders")
+		tr.ModelCalls[0].System = strings.Repeat(string(rune('a'+i%26)), i*700+1)
+		tr.ModelCalls[1].Offered = set(def("get_order", strings.Repeat("x", i), orderSchema))
+		got, want := r.ContextOf(tr), ContextOf(tr)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("run %d: %+v, want %+v", i, got, want)
+		}
+		if r.held > maxHeld {
+			t.Fatalf("holds %d bytes", r.held)
+		}
+	}
+}
+
 func TestContextTellsTools(t *testing.T) {
 	of := func(s *trajectory.ToolSet) *AgentContext {
 		c := ContextOf(&trajectory.Trajectory{ModelCalls: []trajectory.ModelCall{{Offered: s}}})
@@ -117,4 +135,20 @@ func TestContextOfUnnamedAgents(t *testing.T) {
 	if len(long.Version) > maxContextName || len(long.Agents[0].Agent) > maxContextName || len(long.Agents[0].Models[0]) > maxContextName {
 		t.Errorf("unbounded: %+v", long)
 	}
+}
+
+// BenchmarkContextOf is one run of three agents with two tools each.
+func BenchmarkContextOf(b *testing.B) {
+	t := crew("triage", "orders", "orders", "billing", "triage")
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			ContextOf(t)
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		var r Reader
+		for b.Loop() {
+			r.ContextOf(t)
+		}
+	})
 }
