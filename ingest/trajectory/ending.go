@@ -221,7 +221,7 @@ func (b *builder) lastAgent() *node {
 func (b *builder) reply() *string {
 	if b.root != nil && b.root.facts.Role != RoleModel {
 		if s := b.root.answered(); s != "" {
-			return &s
+			return new(b.lastSaid(s))
 		}
 	}
 	last, agent := b.lastCall(), b.lastAnswering()
@@ -236,6 +236,22 @@ func (b *builder) reply() *string {
 		return nil
 	}
 	return new(m.Text)
+}
+
+// lastSaid is the last of the texts of the run's calls, where an answer is all of them on end: streams of the AI SDK 4 put it so.
+func (b *builder) lastSaid(answer string) string {
+	var all strings.Builder
+	last := ""
+	for i, c := range b.calls {
+		if text := b.out.ModelCalls[i].Text; text != "" && !toolAround(c.node) {
+			all.WriteString(text)
+			last = text
+		}
+	}
+	if len(last) < len(answer) && all.String() == answer {
+		return last
+	}
+	return answer
 }
 
 // answered is the answer that an agent's or a root's span states, "" when it states none.

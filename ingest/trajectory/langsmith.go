@@ -9,7 +9,7 @@ import (
 
 // LangSmith's OpenTelemetry exporter writes each run as a span: its inputs and outputs whole, as JSON, into gen_ai.prompt and
 // gen_ai.completion, whatever kind of run it is. The status is always OK; what went wrong is an exception event.
-var _ = add(Dialect{
+var langSmith = add(Dialect{
 	Name: "langsmith",
 	Rank: 10,
 	Keys: []string{"langsmith."}, Scopes: []string{"langsmith"},
