@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
 // traceAt is a hand-made trace of a session: it runs from one second to another, and its calls come one after the other.
@@ -350,5 +353,27 @@ func TestIDsThatAreNoConversation(t *testing.T) {
 		if got := realSession(id); got != want {
 			t.Errorf("%q is read as %q, want %q", id, got, want)
 		}
+	}
+}
+
+// TestLinks reads what a span is linked to: one other trace joins, several do not.
+func TestLinks(t *testing.T) {
+	td := ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for trace, links := range map[byte][]byte{1: nil, 2: {1, 1, 2}, 3: {1, 2}, 4: {0}} {
+		s := spans.AppendEmpty()
+		s.SetTraceID(pcommon.TraceID{15: trace})
+		s.SetSpanID(pcommon.SpanID{7: trace})
+		s.SetStartTimestamp(pcommon.Timestamp(trace) * 1e9)
+		for _, l := range links {
+			s.Links().AppendEmpty().SetTraceID(pcommon.TraceID{15: l})
+		}
+	}
+	var got []int
+	for _, s := range Sessions(built(td)) {
+		got = append(got, len(s))
+	}
+	if want := []int{2, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("sessions of %v traces, want %v", got, want)
 	}
 }
