@@ -1,7 +1,9 @@
 package classify
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,8 +68,14 @@ func Continues(t *trajectory.Trajectory) bool {
 	return false
 }
 
+// maxSketchText bounds the JSON of a sketch, in bytes: repetitive text takes little space.
+const maxSketchText = 4 << 20
+
 // ReadSketch reads what Sketch wrote.
 func ReadSketch(doc []byte) (*trajectory.Trajectory, error) {
+	if n, err := s2.DecodedLen(doc); err != nil || n > maxSketchText {
+		return nil, fmt.Errorf("read sketch: %d bytes of JSON are said to be in it: %w", n, cmp.Or(err, errors.New("it is damaged")))
+	}
 	text, err := s2.Decode(nil, doc)
 	if err != nil {
 		return nil, fmt.Errorf("read sketch: %w", err)
