@@ -9,6 +9,7 @@ import (
 
 // histories finds what is new in the input of every call: each repeats what the agent's earlier calls had.
 func (b *builder) histories() {
+	b.endInputs()
 	seed := maphash.MakeSeed() // only equality within this trace is asked, so that the seed never shows
 	byAgent := map[*node][]*call{}
 	users := map[string]bool{}
@@ -35,6 +36,42 @@ func (b *builder) histories() {
 		}
 	}
 	b.askedOfAgents(users)
+}
+
+// endInputs takes out of the inputs what came after the trace's last answer: some emitters write an input when its messages are exported, and a
+// program that keeps them in one list has added its next turns by then. That an input holds the id of a call which its own answer asked for shows
+// such an emitter.
+func (b *builder) endInputs() {
+	last := b.lastCall()
+	if last == nil || requests(last.node.facts.Output) {
+		return
+	}
+	answer := textOf(last.node.facts.Output)
+	late := func(c *call) bool {
+		text := c.node.facts.Input.Text
+		return text != "" && slices.ContainsFunc(c.node.facts.Output, func(m Message) bool {
+			return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Kind == PartToolCall && p.ID != "" && strings.Contains(text, p.ID) })
+		})
+	}
+	if answer == "" || !slices.ContainsFunc(b.calls, late) {
+		return
+	}
+	for _, c := range b.calls {
+		in := &c.node.facts.Input
+		parse := in.Parse
+		if parse == nil {
+			parse = ParseMessages
+		}
+		in.Parse = func(text string) []Message {
+			ms := parse(text)
+			for i := len(ms) - 1; i >= 0; i-- {
+				if ms[i].Role == "assistant" && ms[i].Text() == answer {
+					return ms[:i+1]
+				}
+			}
+			return ms
+		}
+	}
 }
 
 // saidIn are the words of the user that are new in a call. What a sub-agent is asked that works for a tool was written by the agent that called

@@ -1,5 +1,7 @@
 package trajectory
 
+import "cmp"
+
 // settleLoops takes out the descriptions of a loop's state that no call of the model was given: those that were written when the loop, or the
 // agent's run, had ended. What they tell of earlier calls is kept with the loop's span.
 func (b *builder) settleLoops(models []*node) {
@@ -71,5 +73,39 @@ func (b *builder) hindsight(last map[*node]*call) {
 				}
 			}
 		}
+	}
+}
+
+// shareLoops gives the calls of a loop what its span tells of all of them, the model, and the last of them what it tells of the end, the finish
+// reason and the answer: the span stands for the first call, which did not end so when others followed.
+func (b *builder) shareLoops() {
+	loops := map[string]*node{}
+	last := map[string]*node{}
+	for _, n := range b.nodes {
+		f := &n.facts
+		if f.Loop == "" || f.Role != RoleModel || n.folded != nil {
+			continue
+		}
+		if !f.Within {
+			loops[f.Loop] = n
+		} else if o := last[f.Loop]; o == nil || !n.start.Before(o.start) {
+			last[f.Loop] = n
+		}
+	}
+	for _, n := range b.nodes {
+		loop, f := loops[n.facts.Loop], &n.facts
+		if loop == nil || !f.Within || f.Role != RoleModel || n.folded != nil || n.start.Before(loop.start) {
+			continue
+		}
+		f.ModelRequested, f.ModelResponded = cmp.Or(f.ModelRequested, loop.facts.ModelRequested), cmp.Or(f.ModelResponded, loop.facts.ModelResponded)
+		f.Provider = cmp.Or(f.Provider, loop.facts.Provider)
+		if f.Offered == nil {
+			f.Offered = loop.facts.Offered
+		}
+		if n != last[f.Loop] || f.FinishRaw != "" || len(f.Output) > 0 || n.err != nil {
+			continue
+		}
+		f.FinishRaw, f.Output = loop.facts.FinishRaw, loop.facts.Output
+		loop.facts.FinishRaw, loop.facts.Output = "", nil
 	}
 }

@@ -245,6 +245,9 @@ func (b *builder) modelCall(n *node) ModelCall {
 		e := *n.err
 		n.deeper(&e, 0)
 		m.Error = &e
+		if r := finishOf(e.Message); m.FinishReason == "" && (r == FinishLength || r == FinishContentFilter) {
+			m.FinishRaw, m.FinishReason = e.Message, r // an SDK that throws where the model stopped short
+		}
 	}
 	if m.Offered == nil {
 		m.Offered = n.offeredAbove()

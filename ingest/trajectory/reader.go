@@ -23,6 +23,7 @@ func (r *Reader) Build(tr Trace) *Trajectory {
 	b.nameAgents()
 	b.mergeModels()
 	b.pieces()
+	b.shareLoops()
 	b.mergeTools()
 	b.modelCalls()
 	b.listedTools()

@@ -78,7 +78,10 @@ func codeOf(s string) int {
 
 // codeInMessage reads the HTTP status with which many clients begin their message ("400 This model's ...", "status code 403").
 func codeInMessage(msg string) int {
-	first, _, _ := strings.Cut(msg, " ")
+	first, rest, _ := strings.Cut(msg, " ")
+	if class := strings.TrimSuffix(first, ":"); class != first && strings.HasSuffix(class, "Error") { // "Error: 429 Rate limit ..."
+		first, _, _ = strings.Cut(rest, " ")
+	}
 	if n := codeOf(strings.TrimRight(first, ":,")); n > 0 {
 		return n
 	}

@@ -27,6 +27,7 @@ func (j *judged) all() {
 	j.offered()
 	j.handoffs()
 	j.users()
+	j.foretold()
 	j.replies()
 	j.sessions()
 }

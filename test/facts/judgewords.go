@@ -108,6 +108,21 @@ func (j *judged) users() {
 	}
 }
 
+// foretold: a trace that ends with the answer of one turn holds nothing that was said in a later one.
+func (j *judged) foretold() {
+	for _, t := range j.pawl.all {
+		turn := -1
+		if t.Reply != nil {
+			turn = slices.Index(j.run.replies, strings.TrimSpace(*t.Reply))
+		}
+		for i := turn + 1; turn >= 0 && len(j.run.replies) == len(j.run.users) && i < len(j.run.users); i++ {
+			if slices.Contains(t.UserMessages, j.run.users[i]) {
+				j.wrong(userMessages, j.scenario, "%q was said in a later turn than that of trace %s", j.run.users[i], t.TraceID)
+			}
+		}
+	}
+}
+
 func (j *judged) replies() {
 	var got []string
 	for _, t := range j.pawl.all {
