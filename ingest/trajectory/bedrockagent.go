@@ -63,7 +63,7 @@ func readBedrockAgent(s *Span) Facts {
 	switch f.Role {
 	case RoleModel:
 		f.ModelRequested, f.ModelResponded = cmp.Or(f.ModelRequested, a.Str("llm.model_name")), "" // that of the prompt's configuration
-		f.Input = javaHistory(f.Input)
+		f.Input = eachMessage(f.Input, fromJava)
 		f.Output = toUser(fromJava(f.Output))
 	case RoleTool:
 		bedrockAgentTool(a, &f)
@@ -121,27 +121,6 @@ func toUser(ms []Message) []Message {
 		}
 	}
 	return ms
-}
-
-// javaHistory is a history whose messages hold such texts, however it is told.
-func javaHistory(h History) History {
-	if item := h.Item; item != nil {
-		h.Item = func(a Attrs) (Message, bool) {
-			m, ok := item(a)
-			return fromJava([]Message{m})[0], ok
-		}
-	}
-	if other := h.Else; other != nil {
-		h.Else = func(whole bool) (History, string, bool) {
-			in, system, more := other(whole)
-			return javaHistory(in), system, more
-		}
-	}
-	if h.Text != "" {
-		h.Parse = func(text string) []Message { return fromJava(ParseMessages(text)) }
-	}
-	h.Messages = fromJava(h.Messages)
-	return h
 }
 
 // fromJava puts blocks in the place of the texts that print them, and takes the results that older models were told in XML for what they are.

@@ -96,6 +96,10 @@ type Facts struct {
 	Loop   string
 	Within bool
 
+	// MomentOf names the call of which the span tells but a moment, its end or, without Ends, its beginning.
+	MomentOf string
+	Ends     bool
+
 	// Tool executions.
 	ToolName  string
 	CallID    string

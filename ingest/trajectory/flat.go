@@ -192,3 +192,28 @@ func (c *call) lastRole() string {
 	}
 	return ""
 }
+
+// eachMessage is a history whose messages are seen through a function, however it is told.
+func eachMessage(h History, see func([]Message) []Message) History {
+	if item := h.Item; item != nil {
+		h.Item = func(a Attrs) (Message, bool) {
+			m, ok := item(a)
+			return see([]Message{m})[0], ok
+		}
+	}
+	if other := h.Else; other != nil {
+		h.Else = func(whole bool) (History, string, bool) {
+			in, system, more := other(whole)
+			return eachMessage(in, see), system, more
+		}
+	}
+	if h.Text != "" {
+		parse := h.Parse
+		if parse == nil {
+			parse = ParseMessages
+		}
+		h.Parse = func(text string) []Message { return see(parse(text)) }
+	}
+	h.Messages = see(h.Messages)
+	return h
+}

@@ -18,6 +18,7 @@ func (r *Reader) Build(tr Trace) *Trajectory {
 	b := &builder{reader: r, trace: tr, out: &Trajectory{TraceID: tr.ID}, toolSets: map[string]*ToolSet{}}
 	b.grow()
 	b.readSpans()
+	b.joinMoments()
 	b.doubtful()
 	b.cutValues()
 	b.nameAgents()
