@@ -9,6 +9,9 @@ import (
 )
 
 // MissingToolResult finds calls that the model asked for and that nobody answered.
+//
+// It wants no session. What a later trace answers is settled before the rule sees the trace (trajectory.Settle); that one lets a call of an earlier trace
+// lie proves nothing, since runs that wait for a person or a client go on in the same way.
 var MissingToolResult = add(classify.Rule{
 	Name: "missing_tool_result", Version: 1, Label: classify.MissingToolResult, Severity: classify.Blocking, Form: classify.FormFault,
 	Doc: classify.Doc{

@@ -37,7 +37,7 @@ type Trajectory struct {
 	Reply        *string // what the agent answered at the end; nil when none is in the data. The answers of earlier turns are steps
 	Steps        []Step
 	Gaps         []Gap
-	Facts        []Share // how far the trace tells each fact that it could
+	Facts        []Share // how far the trace tells each fact that it could; nil of a session, as Telemetry is empty
 	Feedback     []Feedback
 	Telemetry    Telemetry
 
