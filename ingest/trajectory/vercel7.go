@@ -19,7 +19,7 @@ var _ = add(Dialect{
 		FactResults:       "pass recordOutputs: true to the OpenTelemetry integration of @ai-sdk/otel",
 		FactUserMessages:  "pass recordInputs: true to the OpenTelemetry integration of @ai-sdk/otel",
 		FactReply:         "pass recordOutputs: true to the OpenTelemetry integration of @ai-sdk/otel",
-		FactSession:       "pass runtimeContext: true to the OpenTelemetry integration, with sessionId in the call's runtimeContext",
+		FactSession:       "pass runtimeContext: true to the OpenTelemetry integration, and with each call runtimeContext: {sessionId} and telemetry: {includeRuntimeContext: {sessionId: true}}",
 		FactModelCalls:    "register the OpenTelemetry integration of @ai-sdk/otel, and do not switch telemetry off for single calls",
 		FactToolSchemas:   "pass recordInputs: true to the OpenTelemetry integration of @ai-sdk/otel",
 		FactUsage:         "ask the provider to include usage in streams, and read them to their end",
