@@ -18,7 +18,26 @@ type Rule struct {
 	Params   any               // a struct value: the defaults, by JSON names; nil when the rule has none
 	Session  bool              // the rule also wants a session's traces, joined into one trajectory
 	Check    func(*Input) Result
+
+	// Repairs are the minimal changes of a failing trajectory after which a finding must be gone: at least one for a rule whose label may
+	// become a case. Twins are changes after which the rule must find the same again, beside the general ones (package change).
+	Repairs []Repair
+	Twins   []Twin
 }
+
+// Repair is one minimal change that heals a failure: what the agent, or the world, would have had to do otherwise. Package change has
+// general ones.
+type Repair struct {
+	Name string // in lower case with dashes: drop-call
+	Does string // what it changes, to follow "the rule must be silent once": the call was never made
+	// Apply returns a changed copy, which shares nothing with t that anybody changes. It may heal the place alone that the finding's Step or first
+	// evidence names: who tests a repair applies it until nothing is found. It answers false where it cannot heal this finding.
+	Apply func(t *trajectory.Trajectory, f Finding) (*trajectory.Trajectory, bool)
+}
+
+// Twin is a change that leaves the failure what it is: the rule must find it still, under the same fingerprint. Apply is as a Repair's, and
+// answers false where there is nothing to change.
+type Twin Repair
 
 // Doc is what a person is told about a rule.
 type Doc struct {
