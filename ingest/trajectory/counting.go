@@ -47,7 +47,7 @@ var countings = []counting{
 	{"codex", included, included, "4.3: OpenAI-shaped"},
 	{"claude-code", bySpan, included, "4.3: input_tokens is the provider's, without cached ones; its gen_ai.* keys follow the conventions"},
 	{"copilot", included, included, "5.16: the conventions' keys"},
-	{"openlit", included, included, "5.17; captures: the provider's prompt_tokens (of LangChain an estimate, which is dropped)"},
+	{"openlit", bySpan, included, "5.17; captures: the provider's prompt_tokens (of LangChain an estimate, which is dropped); of Anthropic's and Bedrock's clients the provider's count too, which leaves cached tokens out (94 with 16 beside, of 110)"},
 	{"langtrace", included, included, "captures: the provider's prompt_tokens"},
 	{"sentry", bySpan, included, "captures include; with Anthropic total_tokens is the sum with the cached tokens beside"},
 	{"mastra", included, included, "captures: 177,100 with 4,096 cached"},

@@ -85,6 +85,7 @@ var countedCalls = []countedCall{
 	{"claude-code", included, included, "claude_code.llm_request", "com.anthropic.claude_code.tracing", conventions(100, 20, attributes{"span.type": "llm_request"}), ""},
 	{"copilot", included, included, "chat m-1", "copilot-chat", conventions(100, 20, attributes{"github.copilot.turn": "1", "copilot_chat.turn": "1"}), ""},
 	{"openlit", included, included, "chat m-1", "@openlit/instrumentation-openai", conventions(100, 20, attributes{"telemetry.sdk.name": "openlit"}), ""},
+	{"openlit", beside, included, "chat m-1", "@openlit/instrumentation-anthropic", conventions(60, 20, attributes{"telemetry.sdk.name": "openlit"}), ""},
 	{"langtrace", included, included, "openai.chat.completions.create", "@langtrase/typescript-sdk", conventions(100, 20, attributes{"langtrace.service.name": "OpenAI", "langtrace.service.type": "llm", "langtrace.sdk.name": "@langtrase/typescript-sdk"}), ""},
 	{"sentry", included, included, "chat m-1", "@sentry/node", conventions(100, 20, attributes{"sentry.op": "gen_ai.chat"}), ""},
 	{"sentry", beside, included, "chat m-1", "@sentry/node", conventions(60, 20, attributes{"sentry.op": "gen_ai.chat", "gen_ai.usage.total_tokens": int64(120)}), ""},

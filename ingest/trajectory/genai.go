@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -183,7 +184,7 @@ func genaiInput(text string, f *Facts) {
 
 // splitOutput reads an answer whose text and calls are attributes of their own.
 func splitOutput(a Attrs) []Message {
-	calls := ParseMessages(a.jsonText("gen_ai.response.tool_calls"))
+	calls := splitCalls(a.jsonText("gen_ai.response.tool_calls"))
 	text := textOf(ParseMessages(a.jsonText("gen_ai.response.text")))
 	if len(calls) == 0 && text == "" {
 		return nil
@@ -192,10 +193,37 @@ func splitOutput(a Attrs) []Message {
 	if text != "" {
 		m.Parts = append(m.Parts, Part{Kind: PartText, Text: text})
 	}
-	for _, c := range calls {
-		m.Parts = append(m.Parts, c.Parts...)
-	}
+	m.Parts = append(m.Parts, calls...)
 	return []Message{m}
+}
+
+// splitCalls reads a list of requested calls, which need not say that they are such: Google's have a name and args alone. Sentry's list of
+// what Google streamed has each call twice, as it came and as {"type": "function"}.
+func splitCalls(text string) []Part {
+	var came, typed []Part
+	for e := range elements(text) {
+		if o := readObject(e); o.has("args") && o.str("type") == "" {
+			came = append(came, callPart(o))
+		} else if o.str("type") == "function" {
+			typed = append(typed, callPart(o))
+		}
+	}
+	if len(came) > 0 && slices.EqualFunc(came, typed, sameRequest) {
+		return came
+	}
+	var parts []Part
+	for _, m := range ParseMessages(text) {
+		parts = append(parts, m.Parts...)
+	}
+	if requests([]Message{{Parts: parts}}) {
+		return parts
+	}
+	return callList(text)
+}
+
+// sameRequest says whether two requests without an id ask for the same.
+func sameRequest(a, b Part) bool {
+	return a.ID == "" && b.ID == "" && a.Name == b.Name && string(a.Value.JSON) == string(b.Value.JSON)
 }
 
 // hiddenMessages names the facts that are gone when the emitter put a sentinel in place of its messages.

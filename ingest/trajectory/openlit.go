@@ -88,12 +88,30 @@ func openLITModel(s *Span, f *Facts) {
 			f.Output = append(f.Output, Message{Role: "assistant", Parts: calls})
 		}
 	}
+	unwrapUnparsed(f.Output)
+	f.InputExcludes = isAnyOf(s.Scope, "@openlit/instrumentation-anthropic", "@openlit/instrumentation-bedrock") // the provider's count, as it came
 	if cost := f.Usage.CostUSD; cost != nil && *cost == 0 {
 		f.Usage.CostUSD = nil // it found no price
 	}
 	if strings.HasPrefix(s.Scope, "@openlit/instrumentation-lang") && f.Usage.Input != nil {
 		f.Usage.Input, f.Usage.CostUSD = nil, nil // an estimate from the text, and a cost that follows from it
 		f.Hidden = append(f.Hidden, FactUsage)
+	}
+}
+
+// unwrapUnparsed gives requested calls the text that the model wrote where OpenLIT, which could not parse it, sends {"raw": text} in its place.
+func unwrapUnparsed(output []Message) {
+	for _, m := range output {
+		for i := range m.Parts {
+			p := &m.Parts[i]
+			if p.Kind != PartToolCall {
+				continue
+			}
+			o := readObject(string(p.Value.JSON))
+			if text := strings.TrimSpace(o.str("raw")); len(o) == 1 && strings.HasPrefix(text, "{") && ParseValue(text).Parsed == ParsedBroken {
+				p.Value = ParseValue(text)
+			}
+		}
 	}
 }
 

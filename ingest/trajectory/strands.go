@@ -58,6 +58,10 @@ func readStrands(s *Span) Facts {
 		if hitTokenLimit(s) {
 			f.FinishRaw = cmp.Or(f.FinishRaw, "max_tokens") // the partial answer is lost: the SDK throws instead
 		}
+	case RoleTool:
+		if v, ok := blockText(f.Result.Raw, 0); ok { // with the newest conventions: the attribute holds Bedrock's content blocks
+			f.Result = v
+		}
 	case RoleAgent:
 		f.System = cmp.Or(f.System, systemText(plainText(a.Text("system_prompt"))))
 		f.OfferedText = cmp.Or(f.OfferedText, a.jsonText("gen_ai.agent.tools"))

@@ -99,6 +99,7 @@ func readVercelModel(a Attrs, op string, f *Facts) {
 	f.FinishRaw = cmp.Or(finishRaw(a, "gen_ai.response.finish_reasons"), a.Str("ai.response.finishReason", "ai.finishReason"))
 	f.Streamed = strings.Contains(op, "tream")
 	f.Input = textHistory(a.jsonText("ai.prompt.messages", "ai.prompt"))
+	f.System = systemText(a.jsonText("gen_ai.system_instructions")) // Sentry moves them there, out of the messages
 	f.Output = vercelOutput(a)
 	f.OfferedText = a.jsonText("ai.prompt.tools")
 	vercelUsage(a, f)
