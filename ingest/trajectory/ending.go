@@ -270,12 +270,18 @@ func (b *builder) lastCall() *call {
 // lastAnswering is the agent that ended last of those that state an answer: the outermost, and none that works for a tool.
 func (b *builder) lastAnswering() (last *node) {
 	for _, n := range b.nodes {
-		if n.facts.Role != RoleAgent || n.answered() == "" || toolAround(n) || last != nil && (inside(n, last) || n.ended().Before(last.ended())) {
+		if n.facts.Role != RoleAgent || n.answered() == "" || toolAround(n) && !b.goesOn(n) || last != nil && (inside(n, last) && !b.goesOn(n) || n.ended().Before(last.ended())) {
 			continue
 		}
 		last = n
 	}
 	return last
+}
+
+// goesOn says whether an agent began only when the span around it had ended: home-made traces, which hold no calls of a model, hang each step
+// below the one that it follows.
+func (b *builder) goesOn(n *node) bool {
+	return len(b.calls) == 0 && n.parent != nil && !n.parent.end.IsZero() && !n.start.Before(n.parent.end)
 }
 
 // toolAround says whether a call is made inside a tool: a sub-agent's, whose answer is the tool's result.

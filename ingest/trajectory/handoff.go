@@ -48,7 +48,7 @@ func (b *builder) delegations() {
 		if n.facts.Role != RoleAgent || n.agentName == "" || n.folded != nil {
 			continue
 		}
-		if tool := n.calledAs(); tool != nil && !sameName(tool.agentName, n.agentName) {
+		if tool := n.calledAs(); tool != nil && !b.goesOn(n) && !sameName(tool.agentName, n.agentName) {
 			b.delegate(tool.stands().span.ID, tool.agentName, n.agentName, tool.start)
 		} else if by := n.hiredBy(); by != "" {
 			b.delegate(n.span.ID, by, n.agentName, n.start)

@@ -3,7 +3,7 @@ package trajectory
 import "cmp"
 
 // Home-made spans in the conventions' own namespace: gen_ai.tokens.*, gen_ai.action and the like, which no version of them has. A step that
-// tells tokens is taken for a call of the model by the agent that it names.
+// tells tokens is taken for a call of the model by the agent that it names, one that only tells an answer for that agent's run.
 var _ = add(Dialect{Name: "raw", Rank: 35, Keys: []string{"gen_ai."}, Score: scoreRawGenAI, Read: readRawGenAI, Remedies: raw.Remedies})
 
 var (
@@ -37,7 +37,7 @@ func readRawGenAI(s *Span) Facts {
 		return f
 	case f.Role == RoleNone && s.ParentID != "" && f.Usage.counted():
 		f.Role = RoleModel
-	case f.Role == RoleNone && s.ParentID == "":
+	case f.Role == RoleNone && (s.ParentID == "" || answer != ""):
 		f.Role = RoleAgent
 	}
 	if f.Role == RoleAgent {

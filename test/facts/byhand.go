@@ -88,8 +88,10 @@ var byHand = map[string]counts{
 		sessions: []string{"019f8b0c-5147-74b5-b1e4-f9b086da98e0"}},
 	// 51 steps of agents tell tokens under keys of the file's own, and three a tool that was not available.
 	"synthetic-golden/golden_subset.jsonl": {models: 51, executed: 3, results: 3, failed: 3, input: 15581, output: 8796,
-		users:   []string{"Analyze sales data", "Analyze sales data", "Analyze sales data"},
-		replies: []string{"Task completed successfully.", "Task completed successfully.", "Task completed successfully."}},
+		users: []string{"Analyze sales data", "Analyze sales data", "Analyze sales data"},
+		replies: []string{"Task completed successfully.", "Task completed successfully.", "Task completed successfully.",
+			"I apologize, I cannot analyze", "I apologize, I cannot analyze", "I apologize, I cannot analyze",
+			"I recommend our delicious", "I recommend our delicious", "I recommend our delicious"}},
 	// Each span is a trace of its own: four calls of models, the four loops around them, and two embeddings.
 	"vercel-ai/v6-all-spans.json": {models: 4, input: 14 + 50 + 63 + 15, output: 20 + 9 + 156 + 112,
 		users: []string{"Write a haiku", "Write a haiku", "What is 2 + 2?", "And what is 3 + 3?", "What is 2 + 2?", "And what is 3 + 3?", "Generate a simple recipe",
