@@ -130,6 +130,20 @@ func unsafeRune(r rune) bool {
 	return !strings.ContainsRune("_.-#", r)
 }
 
+// Part returns a part's value, a text without its quotes and anything else as JSON; "" when there is no such part.
+func (f Fingerprint) Part(key string) string {
+	for _, p := range f.Parts {
+		if p.Key != key {
+			continue
+		}
+		if b, err := jsontext.AppendUnquote(nil, p.Value); err == nil {
+			return string(b)
+		}
+		return string(p.Value)
+	}
+	return ""
+}
+
 // Digest is the sha256, in hex, over the canonical JSON of everything but the aliases.
 func (f Fingerprint) Digest() string {
 	b, err := json.Marshal(f.fields(), json.Deterministic(true))

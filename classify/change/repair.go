@@ -52,6 +52,19 @@ func OfModel(name, does string, edit func(t *Trajectory, model int) bool) classi
 	})
 }
 
+// All makes one repair of several, applied one after the other; those that cannot heal the finding are left out, as long as one can.
+func All(name, does string, repairs ...classify.Repair) classify.Repair {
+	return classify.Repair{Name: name, Does: does, Apply: func(t *Trajectory, f Finding) (*Trajectory, bool) {
+		healed := false
+		for _, r := range repairs {
+			if c, ok := r.Apply(t, f); ok {
+				t, healed = c, true
+			}
+		}
+		return t, healed
+	}}
+}
+
 // WithoutCall repairs what is wrong with a tool call by its not being made.
 func WithoutCall() classify.Repair {
 	return OfCall("drop-call", "the call was never made", func(t *Trajectory, i int) bool { DropCall(t, i); return true })
@@ -202,22 +215,35 @@ func lean(u *trajectory.Usage, share float64) {
 	}
 }
 
-// Untroubled repairs what an error of the run or of its model calls stands for: there was none.
+// Untroubled repairs what an error of the run or of its model calls stands for: there was none, and calls that went well tell what they used.
 func Untroubled() classify.Repair {
 	return Repair("no-error", "no model call, and not the run, ended in an error", func(t *Trajectory, _ Finding) bool {
+		changed := t.RootError != nil
 		t.RootError = nil
 		for s := len(t.Steps) - 1; s >= 0; s-- {
 			if t.Steps[s].Kind == trajectory.StepError {
 				DropStep(t, s)
+				changed = true
 			}
 		}
 		for i := range t.ModelCalls {
-			if m := &t.ModelCalls[i]; m.Error != nil || m.FinishReason == trajectory.FinishError || m.FinishReason == trajectory.FinishLength {
-				m.Error, m.FinishReason, m.FinishRaw = nil, trajectory.FinishStop, "stop"
-			}
+			changed = calm(&t.ModelCalls[i]) || changed
 		}
-		return true
+		return changed
 	})
+}
+
+// calm makes a model call that ended badly one that ended well.
+func calm(m *trajectory.ModelCall) bool {
+	well := m.FinishReason == trajectory.FinishStop || m.FinishReason == trajectory.FinishToolCalls || m.FinishReason == "" && m.FinishRaw == ""
+	if m.Error == nil && well {
+		return false
+	}
+	m.Error, m.FinishReason, m.FinishRaw = nil, trajectory.FinishStop, "stop"
+	if m.Usage.Input == nil && m.Usage.Output == nil {
+		m.Usage.Input, m.Usage.Output = new(int64(1)), new(int64(1))
+	}
+	return true
 }
 
 // Preceded repairs a step that was skipped: call says which tool call had to come before the finding's step.

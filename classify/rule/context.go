@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -37,6 +38,9 @@ var ContextOverflow = add(classify.Rule{
 	},
 	Params: ContextParams{Warn: 0.85, Match: 0.95, Windows: map[string]int{}},
 	Check:  checkContext,
+	Repairs: []classify.Repair{
+		change.All("shorter-input", "the input was a tenth as long, and nobody refused it", change.Leaner(0.1), change.Untroubled()),
+	},
 })
 
 // tooLong are the words by which providers and frameworks say that the input does not fit.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -46,9 +47,10 @@ var CostSpike = add(classify.Rule{
 		Fix:     "Look at the model calls named as evidence: a result that should be paged, a history that is never cut, a prompt that grew, a model that is dearer.",
 		Example: "40,000 tokens where the median of 31 runs is 9,000",
 	},
-	Needs:  []trajectory.Fact{trajectory.FactModelCalls},
-	Params: CostParams{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2},
-	Check:  checkCost,
+	Needs:   []trajectory.Fact{trajectory.FactModelCalls},
+	Params:  CostParams{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2},
+	Check:   checkCost,
+	Repairs: []classify.Repair{change.Leaner(0.1)},
 })
 
 func checkCost(in *classify.Input) classify.Result {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -23,8 +24,9 @@ var HallucinatedTool = add(classify.Rule{
 		Fix:     "Name in the system prompt what the agent cannot do, rename the tool that the model means, or offer it in every call of the run.",
 		Example: "issue_refund {} where search_orders and get_order were offered",
 	},
-	Needs: []trajectory.Fact{trajectory.FactToolCalls},
-	Check: checkHallucinated,
+	Needs:   []trajectory.Fact{trajectory.FactToolCalls},
+	Check:   checkHallucinated,
+	Repairs: []classify.Repair{change.CallingOffered(), change.WithoutCall()},
 })
 
 // unknownTool are the words by which frameworks say that they know no such tool.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/catalog"
+	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -44,8 +45,10 @@ var Loop = add(classify.Rule{
 		Fix:     "Tell the agent in the tool's result what to do instead (\"no orders found; ask for the order number\"), or stop it after two equal answers.",
 		Example: "search_orders {\"query\":\"kettle\"} -> none, five times over",
 	},
-	Params: LoopParams{Warn: 3, Match: 5, Poll: 10, MaxPeriod: 4},
-	Check:  checkLoop,
+	Params:  LoopParams{Warn: 3, Match: 5, Poll: 10, MaxPeriod: 4},
+	Check:   checkLoop,
+	Repairs: []classify.Repair{change.WithoutCall(), change.AskingElse()},
+	Twins:   []classify.Twin{change.Twin("once-more", "the call was made once more, with the same answer", onceMore)},
 })
 
 // beat is one place in an agent's sequence of calls: one call, or equal calls of one model turn.
@@ -458,4 +461,17 @@ func merged(fs []classify.Finding) []classify.Finding {
 		}
 	}
 	return out
+}
+
+// onceMore makes the repeated call once more, with the answer that it has.
+func onceMore(t *trajectory.Trajectory, f classify.Finding) bool {
+	i, ok := change.CallOf(t, f)
+	if !ok || f.Step < 0 || f.Fingerprint.Part("period") != "1" || f.Fingerprint.Part("result") == "changing" {
+		return false
+	}
+	c := t.ToolCalls[i]
+	n := change.Insert(t, f.Step, change.Call{Tool: c.Name, Arguments: c.Arguments.Raw, Result: c.Result.Raw, Agent: c.Agent})
+	again := &t.ToolCalls[n]
+	again.Arguments, again.Result, again.HasResult, again.Outcome, again.Error = c.Arguments, c.Result, c.HasResult, c.Outcome, c.Error
+	return true
 }

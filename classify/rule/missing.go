@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -25,6 +26,10 @@ var MissingToolResult = add(classify.Rule{
 	},
 	Needs: []trajectory.Fact{trajectory.FactToolCalls},
 	Check: checkMissing,
+	Repairs: []classify.Repair{
+		change.Answered(`{"status":"ok"}`), change.WithoutCall(),
+		change.OfModel("answer-in-words", "the last answer was one in words", answerInWords),
+	},
 })
 
 func checkMissing(in *classify.Input) classify.Result {
@@ -144,4 +149,14 @@ func missingFinding(in *classify.Input, i int) classify.Finding {
 	f.Confidence = 0.85
 	f.Why = fmt.Sprintf("the model asked for %s, no result of it is in the trace, and the run ended there without an error.", name)
 	return f
+}
+
+// answerInWords replaces the call that a last answer holds as text, if no call was made.
+func answerInWords(t *trajectory.Trajectory, m int) bool {
+	if len(t.ModelCalls[m].ToolCalls) > 0 {
+		return false
+	}
+	t.ModelCalls[m].Text = "I could not look it up."
+	change.Reply(t, t.ModelCalls[m].Text)
+	return true
 }

@@ -231,11 +231,29 @@ func TestDocs(t *testing.T) {
 		if !slices.Contains([]classify.Form{classify.FormNever, classify.FormBudget, classify.FormFault, classify.FormNone}, r.Form) {
 			t.Errorf("rule %s: form %q", r.Name, r.Form)
 		}
+		if len(r.Repairs) == 0 {
+			t.Errorf("rule %s declares no repair: what is the least that would have had to be otherwise?", r.Name)
+		}
+		names := map[string]bool{}
+		for _, x := range append(append([]classify.Repair{}, r.Repairs...), asRepairs(r.Twins)...) {
+			if x.Name == "" || x.Does == "" || x.Apply == nil || names[x.Name] {
+				t.Errorf("rule %s: repair or twin %q lacks a name of its own, a text or an edit", r.Name, x.Name)
+			}
+			names[x.Name] = true
+		}
 		if other, ok := seen[r.Label]; ok {
 			t.Errorf("rules %s and %s share the label %s", other, r.Name, r.Label)
 		}
 		seen[r.Label] = r.Name
 	}
+}
+
+func asRepairs(ws []classify.Twin) []classify.Repair {
+	var out []classify.Repair
+	for _, w := range ws {
+		out = append(out, classify.Repair(w))
+	}
+	return out
 }
 
 // TestMatrix runs every rule over every fixture. A rule that fires on another's fixture must do so in the golden, where a reviewer sees it.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -19,7 +20,8 @@ var SchemaViolation = add(classify.Rule{
 		Fix:     "Describe the argument better in the tool's schema (unit, format, an example), make wrong values impossible (enum), or answer the refusal with what would be right.",
 		Example: "search_orders {\"limit\":\"fifty\"} where limit is an integer",
 	},
-	Check: checkSchema,
+	Check:   checkSchema,
+	Repairs: []classify.Repair{change.Fitting(), change.WithoutCall()},
 })
 
 // wrong is what is wrong with one call.
