@@ -79,6 +79,9 @@ func judgeCaptures(dir string, rows []row, only string) (sample, error) {
 		name := captureName(r)
 		by := classifyAll(e, built[name], bases[r["sdk"]+"-"+r["version"]].Snapshot())
 		s.Runs = append(s.Runs, judged{truthOf(r, s.Name), reportsOf(by, built[name])})
+		if ts := built[name]; len(ts) == 1 && r["our_labels"] == "" {
+			s.Healthy = append(s.Healthy, ts[0])
+		}
 	}
 	return s, nil
 }

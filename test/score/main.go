@@ -5,7 +5,8 @@
 //	go run ./test/score [-json] [-rule R] [-v] [-precision FILE [-date YYYY-MM-DD]] DIR...
 //
 // A DIR is a labelled set (traces.jsonl.gz and truth.jsonl.gz, perhaps catalog.json.gz), captures of scripted scenarios (MANIFEST.tsv with
-// our_labels), exports without any truth (another MANIFEST.tsv), or a folder of such.
+// our_labels), exports without any truth (another MANIFEST.tsv), or a folder of such. There is one set
+// more, made in memory out of the runs that are well: each is damaged in a known way, and damaged nearly so (see damage.go).
 //
 // Kinds of truth are counted apart: what an execution said (also what a script did on purpose), what people said, what a measurer derived
 // from the data, and what was injected here. A rule that defines a failure as the measurer did is right about derived truth by construction;

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,11 @@ func TestPrecision(t *testing.T) {
 		}
 		if p, _, _ := c.recall(); floor == 0.95 && c.Positive >= enough && p < 0.9 {
 			t.Errorf("%s: recall %.3f is below 0.9 (%d of %d)", r.ID(), p, c.Right, c.Positive-c.BlindPos)
+		}
+		if c, _ := m.sum(r, derived); floor == 0.95 && c.Positive >= enough {
+			if p, _, _ := c.recall(); p < 0.9 {
+				t.Errorf("%s: recall of what was derived is %.3f (%d of %d)", r.ID(), p, c.Right, c.Positive-c.BlindPos)
+			}
 		}
 		if holds, n := read.tally(r.Label); n >= enoughRead && float64(holds) < floorOfRead*float64(n) {
 			t.Errorf("%s: %d of %d findings hold when read", r.ID(), holds, n)
@@ -135,7 +141,7 @@ func TestCounting(t *testing.T) {
 		return j
 	}
 	yes, no := new(true), new(false)
-	s := sample{"s", []judged{
+	s := sample{Name: "s", Runs: []judged{
 		said(r.Label, r.ID(), "a", claim{yes, []string{"a", "b"}, byPeople}),
 		said(r.Label, r.ID(), "c", claim{yes, []string{"b"}, byPeople}),
 		said(r.Label, r.ID(), "d", claim{no, nil, byPeople}),
@@ -162,6 +168,28 @@ func TestCounting(t *testing.T) {
 	} {
 		if got, _ := precisionOf(m, r, c.read); got.Judged != c.judged || got.Right != c.right || got.Set != "s" {
 			t.Errorf("read %v: %+v, want %d of %d", c.read, got, c.right, c.judged)
+		}
+	}
+}
+
+// Every damage can be done to some healthy run, and none changes the run that it was made of.
+func TestDamages(t *testing.T) {
+	m := measure(t)
+	could := map[string]bool{}
+	for _, s := range m.Samples {
+		for _, h := range s.Healthy[:min(len(s.Healthy), 40)] {
+			before, _ := json.Marshal(h)
+			for _, d := range damages() {
+				could[d.Name] = could[d.Name] || d.Apply(h.Clone(), rand.New(rand.NewPCG(1, 2)))
+			}
+			if after, _ := json.Marshal(h); !bytes.Equal(before, after) {
+				t.Fatalf("%s: a damage changes the run that it is made of", h.TraceID)
+			}
+		}
+	}
+	for _, d := range damages() {
+		if !could[d.Name] {
+			t.Errorf("no healthy run can be damaged so: %s", d.Name)
 		}
 	}
 }
@@ -216,7 +244,7 @@ func TestReadings(t *testing.T) {
 
 func TestWritePrecision(t *testing.T) {
 	r := classify.Rule{Name: "loop", Version: 2, Label: classify.Loop}
-	m := measurement{[]classify.Rule{r}, []sample{{"s", []judged{said(r.Label, r.ID(), "a", claim{new(true), nil, byExecution})}}}}
+	m := measurement{[]classify.Rule{r}, []sample{{Name: "s", Runs: []judged{said(r.Label, r.ID(), "a", claim{new(true), nil, byExecution})}}}}
 	path := filepath.Join(t.TempDir(), "precision.json")
 	if err := writePrecision(path, "2026-11-30", m); err != nil {
 		t.Fatal(err)

@@ -19,8 +19,9 @@ import (
 
 // sample is one judged set.
 type sample struct {
-	Name string
-	Runs []judged
+	Name    string
+	Runs    []judged
+	Healthy []*trajectory.Trajectory // the runs of one trace that are known to be well
 }
 
 // measurement is all that was judged, by which rules.
@@ -60,7 +61,9 @@ func judgeDirs(dirs []string, only string) (measurement, error) {
 		return m, err
 	}
 	slices.SortStableFunc(m.Samples, func(a, b sample) int { return cmp.Compare(a.Name, b.Name) })
-	return m, nil
+	broken, err := judgeDamaged(m.Samples, only)
+	m.Samples = append(m.Samples, broken)
+	return m, err
 }
 
 func exists(elem ...string) bool {
@@ -114,6 +117,10 @@ func judgeLabelled(dir, only string) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	by := map[string]*trajectory.Trajectory{}
+	for _, t := range ts {
+		by[t.TraceID] = t
+	}
 	reports := classifyAll(e, ts, nil)
 	s := sample{Name: filepath.Base(dir)}
 	for _, r := range runs {
@@ -122,6 +129,9 @@ func judgeLabelled(dir, only string) (sample, error) {
 			return s, fmt.Errorf("%s: no trace %s for its truth", dir, r.ID)
 		}
 		s.Runs = append(s.Runs, judged{r, []classify.Report{rep}})
+		if r.Clean {
+			s.Healthy = append(s.Healthy, by[r.ID])
+		}
 	}
 	return s, nil
 }

@@ -70,8 +70,8 @@ func (m measurement) firm(r classify.Rule) cell {
 	return sum
 }
 
-// cells counts, per rule, strength and set, those where something was asked or found. The sum over sets comes before its parts, and before
-// all of a rule's what is firm.
+// cells counts, per rule, strength and set, those where something was asked or found. The sum over several sets comes before its parts, and
+// before all of a rule's what is firm.
 func (m measurement) cells() []cell {
 	var out []cell
 	for _, r := range m.Rules {
@@ -79,21 +79,27 @@ func (m measurement) cells() []cell {
 			out = append(out, c)
 		}
 		for _, of := range strengths() {
-			sum := cell{Rule: r.ID(), Strength: of}
-			var parts []cell
-			for _, s := range m.Samples {
-				c := s.cell(r, of)
-				if c.Positive+c.judged()+c.Unknown > 0 {
-					parts = append(parts, c)
-				}
-				sum.plus(c)
+			sum, parts := m.sum(r, of)
+			if len(parts) > 1 {
+				out = append(out, sum)
 			}
-			if len(parts) > 0 {
-				out = append(append(out, sum), parts...)
-			}
+			out = append(out, parts...)
 		}
 	}
 	return out
+}
+
+// sum counts one strength over all sets, and in those sets where something was asked or found.
+func (m measurement) sum(r classify.Rule, of strength) (sum cell, parts []cell) {
+	sum = cell{Rule: r.ID(), Strength: of}
+	for _, s := range m.Samples {
+		c := s.cell(r, of)
+		if c.Positive+c.judged()+c.Unknown > 0 {
+			parts = append(parts, c)
+		}
+		sum.plus(c)
+	}
+	return sum, parts
 }
 
 func (s sample) cell(r classify.Rule, of strength) cell {
