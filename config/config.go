@@ -295,6 +295,7 @@ type CostRule struct {
 	Share     float64 `yaml:"share" min:"0" doc:"least excess over the median, as a share of it"`
 	MinTokens int     `yaml:"min_tokens" min:"0" doc:"least excess over the median, in tokens"`
 	Tail      float64 `yaml:"tail" min:"0" doc:"times the 95th percentile, which must be exceeded too"`
+	Reach     float64 `yaml:"reach" min:"0" doc:"power of the 95th percentile's ratio to the median, by which the percentile must be exceeded too; 0 is none"`
 }
 
 // ContextRule compares input tokens with the model's window; shares from 0 to 1.

@@ -40,7 +40,7 @@ func defaultAssemble() Assemble {
 func defaultRules() Rules {
 	return Rules{
 		Loop:            LoopRule{Warn: 3, Match: 5, Poll: 10, MaxPeriod: 4},
-		CostSpike:       CostRule{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2},
+		CostSpike:       CostRule{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2, Reach: 0.5},
 		ContextOverflow: ContextRule{Warn: 0.85, Match: 0.95, Windows: map[string]int{}},
 	}
 }

@@ -22,11 +22,12 @@ type CostParams struct {
 	Share     float64 `json:"share"`      // floor of the excess: share of the median
 	MinTokens float64 `json:"min_tokens"` // floor of the excess: tokens
 	Tail      float64 `json:"tail"`       // times the 95th percentile, which must be exceeded too
+	Reach     float64 `json:"reach"`      // power of that percentile's ratio to the median, by which it must be exceeded: the wider, the farther
 }
 
 // Validate refuses thresholds that would match the median itself.
 func (p CostParams) Validate() error {
-	if p.Factor <= 1 || p.MinRuns < 2 || p.MADs < 0 || p.Share < 0 || p.MinTokens < 0 || p.Tail < 0 {
+	if p.Factor <= 1 || p.MinRuns < 2 || p.MADs < 0 || p.Share < 0 || p.MinTokens < 0 || p.Tail < 0 || p.Reach < 0 {
 		return errors.New("want factor > 1, min_runs >= 2 and floors that are not negative")
 	}
 	return nil
@@ -37,18 +38,19 @@ func (p CostParams) Validate() error {
 // and varies with luck. Where the tokens are usual, the money may still not be: the same tokens of a dearer model, or output in the place of
 // input. So the cost in USD is looked at too, if it is known of the run and of enough others, with the same floors.
 var CostSpike = add(classify.Rule{
-	Name: "cost_spike", Version: 2, Label: classify.CostSpike, Severity: classify.Blocking, Form: classify.FormBudget,
+	Name: "cost_spike", Version: 3, Label: classify.CostSpike, Severity: classify.Blocking, Form: classify.FormBudget,
 	Doc: classify.Doc{
 		Title: "the run used far more tokens, or money, than runs of its route do",
 		Why: "Cost that jumps with no change of the task is a regression that no other test sees. The run's fresh tokens must exceed the factor times " +
 			"the median of enough runs of the same service, agent and route, and the excess must clear every floor: deviations, share, tokens. A run that " +
-			"is no dearer than the dearest of the healthy ones is no spike, however far the median is. If the tokens are usual, its cost in USD must do " +
+			"is no dearer than the dearest of the healthy ones is no spike, however far the median is; and where the runs of a route differ by orders of " +
+			"magnitude, as those of an agent for all kinds of errands do, a spike must lie as far beyond them. If the tokens are usual, its cost in USD must do " +
 			"the same; the floor of tokens then is what so many cost on that route. The finding says which of both it was.",
 		Fix:     "Look at the model calls named as evidence: a result that should be paged, a history that is never cut, a prompt that grew, a model that is dearer.",
 		Example: "40,000 tokens where the median of 31 runs is 9,000",
 	},
 	Needs:   []trajectory.Fact{trajectory.FactModelCalls},
-	Params:  CostParams{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2},
+	Params:  CostParams{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2, Reach: 0.5},
 	Check:   checkCost,
 	Repairs: []classify.Repair{change.Leaner(0.1)},
 })
@@ -80,8 +82,18 @@ func checkCost(in *classify.Input) classify.Result {
 }
 
 // spikes says whether a number is far above what is usual: above all of the factor, the tail and the floors, of which least is in its unit.
+// Tokens of runs are spread like products, not like sums. If their logarithms are spread evenly around the median, a reach of a half puts the
+// limit at 1.5 times the distance of the 95th percentile, which one run in 150 exceeds by chance.
 func (p CostParams) spikes(got float64, st baseline.Stats, least float64) bool {
-	return got > p.Factor*st.Median && got > p.Tail*st.P95 && got-st.Median > max(p.MADs*st.MAD, p.Share*st.Median, least)
+	return got > p.Factor*st.Median && got > p.tail(st)*st.P95 && got-st.Median > max(p.MADs*st.MAD, p.Share*st.Median, least)
+}
+
+// tail is how many times the 95th percentile must be exceeded.
+func (p CostParams) tail(st baseline.Stats) float64 {
+	if st.Median <= 0 {
+		return p.Tail
+	}
+	return max(p.Tail, math.Pow(st.P95/st.Median, p.Reach))
 }
 
 func costFinding(in *classify.Input, run baseline.Run, got float64, st baseline.Stats) classify.Finding {
