@@ -67,28 +67,52 @@ type agentEvent struct {
 }
 
 func agentEventOf(r plog.LogRecord) (agentEvent, bool) {
-	name := r.EventName()
-	if v, ok := r.Attributes().Get("event.name"); ok && name == "" {
-		name = v.AsString()
-	}
-	if b := r.Body(); b.Type() == pcommon.ValueTypeStr && !strings.Contains(name, ".") {
-		if prefix, bare, ok := strings.Cut(b.Str(), "."); ok && (bare == name || name == "") {
-			name = prefix + "." + bare // Claude Code names events without its prefix
+	for _, name := range eventNames(r) {
+		for _, p := range agentEvents {
+			bare, ok := strings.CutPrefix(name, p.prefix)
+			if !ok || !slices.Contains(p.names, bare) {
+				continue
+			}
+			attrs := AttrsOf(r.Attributes())
+			if bare == "sse_event" && (attrs.Text("event.kind") != "response.completed" || !attrs.Has("input_token_count")) {
+				return agentEvent{}, false // one of thousands of pieces of an answer, whose end new versions tell twice: once with the counts
+			}
+			e := agentEvent{name: name, session: attrs.Str(p.session...), turn: attrs.Str(p.turn...), attrs: attrs}
+			return e, e.session != "" || !r.TraceID().IsEmpty()
 		}
-	}
-	for _, p := range agentEvents {
-		bare, ok := strings.CutPrefix(name, p.prefix)
-		if !ok || !slices.Contains(p.names, bare) {
-			continue
-		}
-		attrs := AttrsOf(r.Attributes())
-		if kind := attrs.Text("event.kind"); bare == "sse_event" && kind != "response.completed" {
-			return agentEvent{}, false // one of thousands of pieces of an answer
-		}
-		e := agentEvent{name: name, session: attrs.Str(p.session...), turn: attrs.Str(p.turn...), attrs: attrs}
-		return e, e.session != "" || !r.TraceID().IsEmpty()
 	}
 	return agentEvent{}, false
+}
+
+// eventNames are the names that a record gives itself. Claude Code leaves its prefix to the body; of Codex the field holds a place in its
+// source, and the attribute the event.
+func eventNames(r plog.LogRecord) []string {
+	out := []string{r.EventName()}
+	if v, ok := r.Attributes().Get("event.name"); ok {
+		out = append(out, v.AsString())
+	}
+	if b := r.Body(); b.Type() == pcommon.ValueTypeStr {
+		if prefix, bare, ok := strings.Cut(b.Str(), "."); ok && (slices.Contains(out, bare) || len(out) == 1 && out[0] == "") {
+			out = append(out, prefix+"."+bare)
+		}
+	}
+	return out
+}
+
+// isAgentEvent says whether a span was made of such a record.
+func isAgentEvent(s *Span) bool {
+	for _, p := range agentEvents {
+		if bare, ok := strings.CutPrefix(s.Name, p.prefix); ok && slices.Contains(p.names, bare) {
+			return true
+		}
+	}
+	return false
+}
+
+// recordOf says whether one of two nodes is a record of a coding agent beside the other, a span of the same agent: the record is written
+// while the span is open or right after, so that neither need cover the other.
+func recordOf(a, b *node) bool {
+	return a.dialect == b.dialect && isAgentEvent(a.span) != isAgentEvent(b.span) && !a.start.After(b.end) && !b.start.After(a.end)
 }
 
 // span writes the record as a span that ends when it was written and began as much earlier as it says that the work took.

@@ -26,7 +26,7 @@ func fill(f *Facts, o Facts) {
 	if poorer(f.Offered, o.Offered) {
 		f.Offered = o.Offered
 	}
-	if absent(f.Arguments) {
+	if absent(f.Arguments) || f.Arguments.Truncated && !absent(o.Arguments) && !o.Arguments.Truncated {
 		f.Arguments = o.Arguments
 	}
 	if !f.HasResult || absent(f.Result) && !absent(o.Result) || f.Result.Truncated && o.HasResult && !o.Result.Truncated {

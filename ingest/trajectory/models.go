@@ -115,7 +115,7 @@ func twinOf(n *node, settled []*node) *node {
 			continue
 		}
 		if *o.facts.Usage.Input == *n.facts.Usage.Input && *o.facts.Usage.Output == *n.facts.Usage.Output &&
-			sameModel(&o.facts, &n.facts) && within(o, n) {
+			sameModel(&o.facts, &n.facts) && (within(o, n) || recordOf(o, n)) {
 			return o
 		}
 	}

@@ -28,7 +28,7 @@ func (b *builder) mergeTools() {
 			continue
 		}
 		if id := n.facts.CallID; id != "" {
-			if twin := byID[id]; twin != nil && !n.end.IsZero() && !twin.end.IsZero() && within(twin, n) && sameArguments(twin, n) {
+			if twin := byID[id]; twin != nil && !n.end.IsZero() && !twin.end.IsZero() && (within(twin, n) && sameArguments(twin, n) || recordOf(twin, n)) {
 				foldTool(twin, n)
 				continue
 			}
@@ -79,8 +79,9 @@ func (b *builder) toolTwin(n *node) *node {
 		if !o.end.IsZero() && o.end.Before(n.start) {
 			continue
 		}
-		if o.span.Scope != n.span.Scope && o.dialect != n.dialect && o.facts.ToolName == n.facts.ToolName && !absent(n.facts.Arguments) &&
-			o.facts.Arguments.equal(n.facts.Arguments) && !o.end.IsZero() && !n.end.IsZero() && within(o, n) &&
+		apart := o.span.Scope != n.span.Scope && o.dialect != n.dialect && within(o, n) || recordOf(o, n)
+		if apart && o.facts.ToolName == n.facts.ToolName && !absent(n.facts.Arguments) &&
+			o.facts.Arguments.equal(n.facts.Arguments) && !o.end.IsZero() && !n.end.IsZero() &&
 			(o.facts.CallID == "" || n.facts.CallID == "" || o.facts.CallID == n.facts.CallID) {
 			return o
 		}
