@@ -5,7 +5,7 @@
 //	tools NAME                      a tool set, to be offered by name
 //	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
 //	user Where is my order?
-//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [in=10] [out=5] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"]
+//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"]
 //	total a1 [agent=a] [in=10] [out=5] [cached=2]   an agent's total, which stands for the calls above that tell no usage
 //	call c1 get_order {"id":1}      requested by the model call above it, executed, without a result unless said below
 //	  ok {"status":"sent"}          result and outcome: ok, error or denied, then the result
@@ -154,12 +154,16 @@ func (r *reader) modelCall(rest string) error {
 			m.Offered = set
 		case "model":
 			m.ModelRequested, m.ModelResponded = v, v
+		case "responded":
+			m.ModelResponded = v
 		case "provider":
 			m.Provider = v
 		case "in":
 			m.Usage.Input = new(int64(number(v)))
 		case "out":
 			m.Usage.Output = new(int64(number(v)))
+		case "reasoning":
+			m.Usage.Reasoning = new(int64(number(v)))
 		case "cached":
 			m.Usage.CacheRead = new(int64(number(v)))
 		case "cost":
