@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -11,19 +12,28 @@ import (
 // Attrs are attributes by key. Values point into the decoded request.
 type Attrs map[string]pcommon.Value
 
-// AttrsOf indexes a pdata map. Of a key that occurs twice the first non-empty value wins.
+// AttrsOf indexes a pdata map. Of a key that occurs twice the first non-empty value wins; a value without a key, which OTLP forbids and JSON
+// leaves out, is none.
 func AttrsOf(m pcommon.Map) Attrs {
 	if m.Len() == 0 {
 		return nil
 	}
 	a := make(Attrs, m.Len())
 	for k, v := range m.All() {
-		if old, ok := a[k]; ok && old.Type() != pcommon.ValueTypeEmpty {
+		if old, ok := a[k]; k == "" || ok && old.Type() != pcommon.ValueTypeEmpty {
 			continue
 		}
 		a[k] = v
 	}
 	return a
+}
+
+// with is a copy that has the value too.
+func (a Attrs) with(key string, v pcommon.Value) Attrs {
+	out := make(Attrs, len(a)+1)
+	maps.Copy(out, a)
+	out[key] = v
+	return out
 }
 
 // Has says whether the key is there with a value that is not empty.

@@ -2,7 +2,6 @@ package trajectory
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -105,8 +104,7 @@ func readContentEvents(s *Span) Facts {
 	for _, e := range s.Events {
 		if key := strings.Replace(e.Name, ".content.", ".", 1); e.Name == promptEvent || e.Name == completionEvent {
 			if v, ok := e.Attrs[key]; ok {
-				a = maps.Clone(a)
-				a[key] = v
+				a = a.with(key, v)
 			}
 		}
 	}

@@ -111,7 +111,11 @@ func (s source) bytes() []byte {
 	s.resource.CopyTo(rs.Resource())
 	ss := rs.ScopeSpans().AppendEmpty()
 	s.scope.CopyTo(ss.Scope())
-	s.span.CopyTo(ss.Spans().AppendEmpty())
+	span := ss.Spans().AppendEmpty()
+	s.span.CopyTo(span)
+	for _, m := range []pcommon.Map{rs.Resource().Attributes(), ss.Scope().Attributes(), span.Attributes()} {
+		m.RemoveIf(func(key string, _ pcommon.Value) bool { return key == "" }) // JSON leaves them out
+	}
 	// Marshalling a well-formed message into memory cannot fail; should it, both versions compare equal and the first is kept.
 	out, _ := (&ptrace.ProtoMarshaler{}).MarshalTraces(td)
 	return out
