@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -155,19 +156,18 @@ func (a *app) judgePaths(ctx context.Context, engine *classify.Engine, paths []s
 	if err != nil {
 		return nil, err
 	}
-	return judge(traces, engine, base), nil
+	return a.judge(traces, engine, base), nil
 }
 
 // judge builds and classifies all traces, and the sessions that they make up. Without a baseline of its own the run learns from itself, leaving out
 // the trace that it judges.
-func judge(traces []trajectory.Trace, engine *classify.Engine, given *baseline.Snapshot) []judged {
-	out := make([]judged, len(traces))
+func (a *app) judge(traces []trajectory.Trace, engine *classify.Engine, given *baseline.Snapshot) []judged {
+	out := make([]judged, 0, len(traces))
 	learnt := baseline.New()
-	var reader trajectory.Reader
-	for i, t := range traces {
-		out[i] = judged{trace: t, trajectory: reader.Build(t)}
-		engine.Price(out[i].trajectory)
-		learnt.Learn(baseline.Measure(out[i].trajectory))
+	for _, t := range a.build(traces) {
+		engine.Price(t.trajectory)
+		learnt.Learn(baseline.Measure(t.trajectory))
+		out = append(out, t)
 	}
 	own := learnt.Snapshot()
 	for _, members := range sessions(out) {
@@ -218,6 +218,25 @@ func joined(members []*judged) *trajectory.Trajectory {
 		parts = append(parts, j.trajectory)
 	}
 	return trajectory.Join(parts)
+}
+
+// build brings the traces into normal form. One that breaks a dialect is a bug of pawl: it is told of, counted in a.unread, and costs that trace.
+func (a *app) build(traces []trajectory.Trace) []judged {
+	out := make([]judged, 0, len(traces))
+	var reader trajectory.Reader
+	one := func(t trajectory.Trace) {
+		defer func() {
+			if p := recover(); p != nil {
+				a.log.Debug("a trace broke pawl", "trace", t.ID, "panic", p, "stack", string(debug.Stack()))
+				a.reportProblem(fmt.Errorf("trace %s broke pawl (%v): please report this with the trace; it is left out", t.ID, p))
+			}
+		}()
+		out = append(out, judged{trace: t, trajectory: reader.Build(t)})
+	}
+	for _, t := range traces {
+		one(t)
+	}
+	return out
 }
 
 // engineOf builds the engine that the configuration describes.
