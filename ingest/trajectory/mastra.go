@@ -11,12 +11,12 @@ import (
 var _ = add(Dialect{
 	Name: "mastra",
 	Rank: 31, // younger than the table of dialects; its own keys leave no doubt
-	Keys: []string{"mastra."}, Scopes: []string{"@mastra/"},
+	Keys: []string{"mastra.", "agent.generate", "agent.stream"}, Scopes: []string{"@mastra/"},
 	Score: scoreMastra,
 	Read:  readMastra,
 	Remedies: map[Fact]string{
 		FactToolSchemas:   "use a provider whose response repeats the tools (OpenAI Responses), or name the tools in the catalog (tools: in pawl.yaml): Mastra sends names only",
-		FactToolCalls:     "keep model_step spans in the export (excludeSpanTypes), and remove span output processors that drop their output",
+		FactToolCalls:     "update @mastra/core (before version 1 it tells of a run's sum only); keep model_step spans in the export (excludeSpanTypes), and remove span output processors that drop their output",
 		FactToolExecution: "give the tools an execute function; those that the client runs have only a client_tool_call span",
 		FactArguments:     "remove SensitiveDataFilter fields and span output processors that drop tool input",
 		FactResults:       "remove SensitiveDataFilter fields and span output processors that drop tool output; of a tool that the agent does not have, or that the client runs, Mastra records no result",
@@ -24,8 +24,8 @@ var _ = add(Dialect{
 		FactReply:         "remove span output processors that drop the output of agent_run and model_step spans",
 		FactSession:       "call agent.generate with memory: {thread, resource}, or with tracingOptions: {metadata: {sessionId}}",
 		FactUsage:         "use a provider that returns usage; of streams ask it to include usage",
-		FactModelCalls:    "keep model_generation and model_step spans in the export (excludeSpanTypes)",
-		FactToolsOffered:  "update @mastra/otel-exporter: it lists the tools' names in gen_ai.tool.definitions",
+		FactModelCalls:    "update @mastra/core (before version 1 it tells of a run's sum only); keep model_generation and model_step spans in the export (excludeSpanTypes)",
+		FactToolsOffered:  "update @mastra/core (before version 1 it tells of a run's sum only); update @mastra/otel-exporter: it lists the tools' names in gen_ai.tool.definitions",
 		FactFinishReason:  "keep model_step spans in the export (excludeSpanTypes): they carry the finish reason",
 		FactModelName:     keptBy("Mastra", "gen_ai.request.model"),
 	},
@@ -39,11 +39,17 @@ func scoreMastra(s *Span) int {
 	if strings.HasPrefix(s.Scope, "@mastra/") {
 		score += 12
 	}
+	if isFirstMastra(s) {
+		score += 12
+	}
 	return score
 }
 
 func readMastra(s *Span) Facts {
 	a := s.Attrs
+	if isFirstMastra(s) {
+		return readFirstMastra(s)
+	}
 	f := genaiFrame(s)
 	f.SessionID = cmp.Or(a.Str("mastra.metadata.sessionId", "mastra.metadata.threadId"), f.SessionID)
 	f.UserID = cmp.Or(a.Str("mastra.metadata.userId", "mastra.metadata.resourceId"), f.UserID)
