@@ -20,8 +20,8 @@ type measured struct {
 	Date   string  `json:"date"`
 }
 
-// precisionOf counts what may be held against a rule, or for it: truth by execution or by people counts both ways, a person's reading of a
-// finding as well; truth that was derived counts against it alone, since a rule of the same definition cannot but agree with it.
+// precisionOf counts what may be held against a rule, or for it: truth by execution or by people counts both ways; where there is none,
+// our own reading of the finding does; and truth that was derived counts against it alone, since a rule of the same definition cannot but agree.
 func precisionOf(m measurement, r classify.Rule, read readings) (measured, bool) {
 	var out measured
 	var sets []string
@@ -49,17 +49,14 @@ func precisionOf(m measurement, r classify.Rule, read readings) (measured, bool)
 }
 
 func verdictOf(j judged, r classify.Rule, read readings) (known, right bool) {
+	t := j.claim(r.Label)
+	if t.Strength == byExecution || t.Strength == byPeople {
+		return true, *t.Present
+	}
 	if holds, ok := read.of(r.Label, j.run); ok {
 		return true, holds
 	}
-	t := j.claim(r.Label)
-	switch {
-	case t.Strength == byExecution, t.Strength == byPeople:
-		return true, *t.Present
-	case t.Strength == derived && !*t.Present:
-		return true, false
-	}
-	return false, false
+	return t.Strength == derived && !*t.Present, false
 }
 
 // writePrecision writes what was measured, by rule version. A version that is not in the file has not been measured.

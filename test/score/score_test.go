@@ -97,8 +97,10 @@ func TestDeterministic(t *testing.T) {
 	}
 	for _, asJSON := range []bool{false, true} {
 		var a, b bytes.Buffer
-		show(&a, m, asJSON, true)
-		show(&b, again, asJSON, true)
+		listing(&a, m, true)
+		listing(&b, again, true)
+		show(&a, m, asJSON)
+		show(&b, again, asJSON)
 		if !bytes.Equal(a.Bytes(), b.Bytes()) {
 			t.Errorf("two measurements differ (JSON %v)", asJSON)
 		}

@@ -14,10 +14,7 @@ import (
 )
 
 // show prints the tables, or with asJSON their rows, an object a line.
-func show(w io.Writer, m measurement, asJSON, verbose bool) {
-	if verbose {
-		listing(w, m)
-	}
+func show(w io.Writer, m measurement, asJSON bool) {
 	if asJSON {
 		enc := json.NewEncoder(w)
 		for _, c := range m.cells() {
@@ -82,18 +79,18 @@ func (c cell) row() any {
 	}{c, of(c.precision()), of(c.recall())}
 }
 
-// listing prints what a person should read: false alarms, misses, and findings of which nothing is known.
-func listing(w io.Writer, m measurement) {
+// listing prints what a person should read: false alarms, misses, and findings of which nothing is known; with every, those that are right too.
+func listing(w io.Writer, m measurement, every bool) {
 	for _, r := range m.Rules {
 		for _, s := range m.Samples {
 			for _, j := range s.Runs {
-				list(w, r, j)
+				list(w, r, j, every)
 			}
 		}
 	}
 }
 
-func list(w io.Writer, r classify.Rule, j judged) {
+func list(w io.Writer, r classify.Rule, j judged, every bool) {
 	t, said := j.claim(r.Label), j.said(r)
 	what := ""
 	switch {
@@ -106,6 +103,8 @@ func list(w io.Writer, r classify.Rule, j judged) {
 		if b := j.blind(r); b != "" {
 			what = "blind:" + string(b)
 		}
+	case len(said) > 0 && every:
+		what = "right"
 	default:
 		return
 	}
