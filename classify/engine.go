@@ -124,8 +124,8 @@ func (e *Engine) Classify(t *trajectory.Trajectory, s *baseline.Snapshot) Report
 		e.limit(&r.Findings[i])
 	}
 	slices.SortStableFunc(r.Findings, compareFindings)
+	r.settle(t)
 	r.Verdict = e.verdict(t, r)
-	r.Primary = primary(r.Findings)
 	return r
 }
 

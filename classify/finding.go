@@ -57,6 +57,9 @@ type Finding struct {
 	Fingerprint Fingerprint `json:"fingerprint"`
 	Why         string      `json:"why"` // one sentence that a reviewer could dispute
 	Evidence    []Evidence  `json:"evidence"`
+	// Because is the id of the fingerprint of the finding on the same trace that this one is a consequence of, nil, and
+	// not there as JSON, for one that is a failure of its own.
+	Because *string `json:"because_of,omitzero"`
 
 	Form  Form   `json:"-"`
 	Agent string `json:"-"`

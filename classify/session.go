@@ -71,8 +71,8 @@ func (e *Engine) WithSession(t *trajectory.Trajectory, r Report, session []Findi
 	}
 	slices.SortStableFunc(found, compareFindings)
 	r.Findings = found
+	r.settle(t)
 	r.Verdict = e.verdict(t, r)
-	r.Primary = primary(r.Findings)
 	return r
 }
 

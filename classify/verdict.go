@@ -64,21 +64,6 @@ func bad(f trajectory.Feedback) bool {
 		func(w string) bool { return strings.Contains(name, w) })
 }
 
-// primary is the label of the earliest step where the agent went wrong: of the blocking findings, else of the warnings. What the outside did
-// counts only if nothing else matched; info never. Of findings on one step the order of Labels decides. The findings must be sorted.
-func primary(fs []Finding) *Label {
-	for _, outside := range []bool{false, true} {
-		for _, s := range []Severity{Blocking, Warning} {
-			for _, f := range fs {
-				if f.Severity == s && f.Label.outside() == outside {
-					return new(f.Label)
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // Unexplained says in one sentence what an unclassified trace tells of itself.
 func Unexplained(t *trajectory.Trajectory) string {
 	if e := t.RootError; e != nil {

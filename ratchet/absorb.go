@@ -82,8 +82,8 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 		for _, d := range v.Settled {
 			steps[d.Fingerprint] = append(steps[d.Fingerprint], func(g *Group) bool { return g.Retract(d.TraceID, d.Revision, d.Context, v.seq) })
 		}
-		for _, f := range v.Findings {
-			o := Occurrence{Finding: f, Service: v.Service, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
+		for _, f := range roots(v.Findings) {
+			o := Occurrence{Finding: f, Follow: following(v.Findings, f), Service: v.Service, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
 			o.Again, o.Of = v.Replaces.had(f), v.session()
 			if v.onSession() {
 				o.TraceID, o.Session, o.Unrecorded = f.TraceID(), v.Session, v.Unrecorded

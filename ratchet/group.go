@@ -32,6 +32,7 @@ const (
 	maxSessions  = 8
 	maxDecisions = 50
 	maxSeen      = 256
+	maxFollow    = 8
 	maxTried     = 25   // specimens that may be refused before no more are stored
 	maxText      = 1000 // bytes of one text
 	maxReason    = 400  // bytes of a decision's reason
@@ -57,6 +58,7 @@ type Group struct {
 	Refused     string               `json:"refused"` // why no case could be made of any specimen so far
 	Tried       int                  `json:"tried"`   // specimens of which no case could be made
 	Applied     uint64               `json:"applied"` // sequence of the last message of FINDINGS that was folded in
+	Follow      []string             `json:"follow"`  // ids of the fingerprints that were seen to follow from this failure, the first few
 	Seen        []string             `json:"seen"`    // the latest traces with their revisions, so that a verdict published twice counts once
 
 	Began  *lineage.Began `json:"began,omitzero"`  // what came before the first sighting; nil when that is not known
@@ -108,7 +110,8 @@ type Occurrence struct {
 	Object    string // of the trace's bytes, "" when the worker did not keep them
 	Seen      time.Time
 	Sequence  uint64 // of the message in FINDINGS
-	Again     bool   // the trace's revision before, which this one replaces, was an occurrence too
+	Follow    []string
+	Again     bool // the trace's revision before, which this one replaces, was an occurrence too
 
 	Session    string // key of the session that the finding is on, "" where it is on the trace alone
 	Unrecorded string // of a session: why there is no Object
@@ -142,6 +145,11 @@ func (g *Group) Take(o Occurrence) bool {
 	g.FirstSeen, g.LastSeen = earlier(g.FirstSeen, o.Seen), later(g.LastSeen, o.Seen)
 	g.remember(i, key)
 	g.addSession(o.SessionID, o.TraceID)
+	for _, id := range o.Follow {
+		if len(g.Follow) < maxFollow && !slices.Contains(g.Follow, id) {
+			g.Follow = append(g.Follow, id)
+		}
+	}
 	g.addSpecimen(o)
 	return true
 }

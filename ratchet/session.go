@@ -74,7 +74,7 @@ func (s *Session) Take(v Verdict, sequence uint64) bool {
 		return false
 	}
 	p := Part{TraceID: v.TraceID, Revision: v.Revision, Seen: v.Seen, Sketch: v.Sketch}
-	for _, f := range v.Findings {
+	for _, f := range roots(v.Findings) {
 		p.Shows = append(p.Shows, Shown{f.Fingerprint.Digest(), f.Severity})
 		if slices.Contains(mayBeSettled, f.Label) {
 			p.Context = withoutTools(v.Context)
@@ -108,7 +108,7 @@ func (s *Session) Hear(v Verdict, sequence uint64) bool {
 		return false
 	}
 	said := &Previous{Revision: v.Revision, Fingerprints: []string{}}
-	for _, f := range v.Findings {
+	for _, f := range roots(v.Findings) {
 		said.Fingerprints = append(said.Fingerprints, f.Fingerprint.Digest())
 	}
 	for _, fp := range s.said() {

@@ -77,7 +77,7 @@ func (p *Previous) fingerprints() []string {
 // gone are the fingerprints that the trace's earlier revision showed and this one does not.
 func (v Verdict) gone() (out []string) {
 	for _, fp := range v.Replaces.fingerprints() {
-		if !slices.ContainsFunc(v.Findings, func(f Found) bool { return f.Fingerprint.Digest() == fp }) {
+		if !slices.ContainsFunc(roots(v.Findings), func(f Found) bool { return f.Fingerprint.Digest() == fp }) {
 			out = append(out, fp)
 		}
 	}
@@ -94,6 +94,26 @@ type Found struct {
 	classify.Finding
 	Form  classify.Form `json:"form"`
 	Title string        `json:"title"`
+}
+
+// roots are the findings that are failures of their own: what only follows from another opens no group.
+func roots(fs []Found) (out []Found) {
+	for _, f := range fs {
+		if f.Because == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// following are the ids of the findings that are consequences of f.
+func following(fs []Found, f Found) (ids []string) {
+	for _, g := range fs {
+		if g.Because != nil && *g.Because == f.Fingerprint.ID() {
+			ids = append(ids, g.Fingerprint.ID())
+		}
+	}
+	return ids
 }
 
 // NewFound takes over a finding.

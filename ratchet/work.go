@@ -61,6 +61,8 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 	now := Previous{Revision: revision, Fingerprints: []string{}}
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, NewFound(f))
+	}
+	for _, f := range roots(v.Findings) {
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
 	}
 	v.Inapplicable, v.Sight, v.Context = report.Inapplicable, sight.Look(tr), w.contexts.ContextOf(tr)
@@ -97,7 +99,7 @@ func (w *Worker) sketch(tr *trajectory.Trajectory) []byte {
 
 // keep stores the trace for the groups that still want a specimen; it returns "" when none does.
 func (w *Worker) keep(ctx context.Context, t trajectory.Trace, fs []Found) (string, error) {
-	if wanted, err := wantAny(ctx, w.q, fs); err != nil || !wanted {
+	if wanted, err := wantAny(ctx, w.q, roots(fs)); err != nil || !wanted {
 		return "", err
 	}
 	doc, err := record.Encode(t, func(string) bool { return true }, func(_, text string) string { return text })

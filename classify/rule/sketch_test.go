@@ -37,6 +37,7 @@ func seen(t testing.TB, e *classify.Engine, tr *trajectory.Trajectory) []classif
 	var out []classify.Finding
 	for _, f := range e.Classify(tr, nil).Findings {
 		if i := slices.IndexFunc(All(), func(r classify.Rule) bool { return r.ID() == f.Rule && r.Session }); i >= 0 {
+			f.Because = nil // the findings of other rules are not in a sketch
 			out = append(out, f)
 		}
 	}

@@ -32,6 +32,7 @@ type group struct {
 	Batch     string             `json:"batch"`
 	URL       string             `json:"pull_request"` // "" when there is none
 	Decisions []ratchet.Decision `json:"decisions"`
+	Follow    []string           `json:"follow"` // ids of failures that were seen to follow from this one: they have no group for that
 	Began     lineage.Story      `json:"began"`  // what had changed when it began
 	Spread    []lineage.Row      `json:"spread"` // how the sightings lie over versions, models and prompts, against all runs of the agent
 }
@@ -68,7 +69,7 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 func (h *handler) show(g *ratchet.Group, batches map[string]*ratchet.Batch, past map[string]*lineage.History) group {
 	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: h.src.Status(g, batches), Count: g.Count,
 		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
-		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...),
+		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...), Follow: append([]string{}, g.Follow...),
 		Began: g.Story(past[g.Service], func(name string) string { return name }), Spread: g.Began.Table(g.Spread, past[g.Service])}
 	if b := batches[g.Batch]; b != nil {
 		_, out.URL, _ = b.Status()

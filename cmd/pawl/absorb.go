@@ -147,6 +147,9 @@ func groupsOf(all []judged) []*sighted {
 	for _, j := range all {
 		c := lineage.ContextOf(j.trajectory)
 		for _, f := range j.report.Findings {
+			if f.Because != nil {
+				continue // a consequence: the case is of its root
+			}
 			fp := f.Fingerprint.Digest()
 			g := byPrint[fp]
 			if g == nil {

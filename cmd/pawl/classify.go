@@ -82,7 +82,7 @@ func findingList(all []judged, width int) string {
 		}
 	}
 	if b.Len() > 0 {
-		b.WriteString("\n* the root cause. What is not marked (warning) or (info) is blocking; (info) alone does not make a trace fail.\n")
+		b.WriteString("\n* the root cause; <- what another finding led to. What is not marked (warning) or (info) is blocking; (info) alone does not make a trace fail.\n")
 	}
 	return b.String()
 }
@@ -116,8 +116,11 @@ func few(ids []string) string {
 // mark shows the severity of a finding and, by a star, the root cause.
 func mark(f classify.Finding, r classify.Report) string {
 	s := string(f.Label)
-	if r.Primary != nil && *r.Primary == f.Label {
+	if r.Primary != nil && *r.Primary == f.Label && f.Because == nil {
 		s += " *"
+	}
+	if f.Because != nil {
+		s += " <- " + *f.Because
 	}
 	if f.Severity != classify.Blocking {
 		s += " (" + string(f.Severity) + ")"
