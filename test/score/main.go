@@ -2,7 +2,7 @@
 // kind of truth and set, how many findings were right and how many failures were found; and, of the runs that are known to be well, how
 // often a rule cried wolf.
 //
-//	go run ./test/score [-json] [-rule R] [-v [-all]] [-precision FILE [-date YYYY-MM-DD]] DIR...
+//	go run ./test/score [-json] [-sets] [-rule R] [-v [-all]] [-precision FILE [-date YYYY-MM-DD]] DIR...
 //
 // A DIR is a labelled set (traces.jsonl.gz and truth.jsonl.gz, perhaps catalog.json.gz), captures of scripted scenarios (MANIFEST.tsv with
 // our_labels), exports without any truth (another MANIFEST.tsv), or a folder of such. There is one set
@@ -27,11 +27,12 @@ func main() {
 	asJSON := flags.Bool("json", false, "print one object a row")
 	only := flags.String("rule", "", "only the rule of this `name`")
 	verbose := flags.Bool("v", false, "print each false alarm, each miss and each finding of which nothing is known, with its spans")
+	sets := flags.Bool("sets", false, "print each set and kind of truth too")
 	every := flags.Bool("all", false, "with -v, print those that are right too")
 	file := flags.String("precision", "", "write what was measured of each rule to this `file`")
 	date := flags.String("date", time.Now().UTC().Format(time.DateOnly), "the `day` that the measurement is of")
 	if flags.Parse(os.Args[1:]) != nil || flags.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: score [-json] [-rule R] [-v [-all]] [-precision FILE [-date YYYY-MM-DD]] DIR...")
+		fmt.Fprintln(os.Stderr, "usage: score [-json] [-sets] [-rule R] [-v [-all]] [-precision FILE [-date YYYY-MM-DD]] DIR...")
 		os.Exit(2)
 	}
 	err := func() error {
@@ -42,7 +43,7 @@ func main() {
 		if *verbose {
 			listing(os.Stdout, all, *every)
 		}
-		show(os.Stdout, all, *asJSON)
+		show(os.Stdout, all, *asJSON, *sets)
 		if *file == "" {
 			return nil
 		}

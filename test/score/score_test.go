@@ -99,8 +99,8 @@ func TestDeterministic(t *testing.T) {
 		var a, b bytes.Buffer
 		listing(&a, m, true)
 		listing(&b, again, true)
-		show(&a, m, asJSON)
-		show(&b, again, asJSON)
+		show(&a, m, asJSON, true)
+		show(&b, again, asJSON, true)
 		if !bytes.Equal(a.Bytes(), b.Bytes()) {
 			t.Errorf("two measurements differ (JSON %v)", asJSON)
 		}

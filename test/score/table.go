@@ -13,8 +13,8 @@ import (
 	"github.com/pawl-dev/pawl/classify"
 )
 
-// show prints the tables, or with asJSON their rows, an object a line.
-func show(w io.Writer, m measurement, asJSON bool) {
+// show prints the tables, with sets also that of all sets and kinds of truth, or with asJSON all their rows, an object a line.
+func show(w io.Writer, m measurement, asJSON, sets bool) {
 	if asJSON {
 		enc := json.NewEncoder(w)
 		for _, c := range m.cells() {
@@ -25,7 +25,43 @@ func show(w io.Writer, m measurement, asJSON bool) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "%s\n\n%s\n", markdown(scores(m.cells())), markdown(alarms(m.wells())))
+	read, err := readReadings()
+	if err != nil {
+		fmt.Fprintln(w, err)
+	}
+	fmt.Fprintf(w, "%s\n\n%s\n", markdown(summary(m, read)), markdown(alarms(m.wells())))
+	if sets {
+		fmt.Fprintf(w, "\n%s\n", markdown(scores(m.cells())))
+	}
+}
+
+// summary has one row a rule: what is firm, and beside it what was derived, what was injected, and what holds of the findings that were read.
+func summary(m measurement, read readings) table.Writer {
+	t := table.NewWriter()
+	t.AppendHeader(table.Row{"rule", "right of judged", "precision", "found of visible", "recall", "not visible", "derived: right of judged, found", "injected: right of judged, found", "read: hold"})
+	for _, r := range m.Rules {
+		c := m.firm(r)
+		d, _ := m.sum(r, derived)
+		i, _ := m.sum(r, injected)
+		holds, n := read.tally(r.Label)
+		t.AppendRow(table.Row{r.ID(), of(c.Right, c.judged()), share(c.precision()), of(c.Right, c.Positive-c.BlindPos), share(c.recall()), c.BlindPos,
+			brief(d), brief(i), of(holds, n)})
+	}
+	return t
+}
+
+func of(k, n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", k, n)
+}
+
+func brief(c cell) string {
+	if c.Positive+c.judged() == 0 {
+		return "-"
+	}
+	return of(c.Right, c.judged()) + ", " + of(c.Right, c.Positive-c.BlindPos)
 }
 
 func markdown(t table.Writer) string { return t.RenderMarkdown() }
