@@ -54,6 +54,7 @@ func readCopilot(s *Span) Facts {
 	}
 	f.SessionID = a.Str("copilot_chat.chat_session_id", "github.copilot.chat_session_id", "gen_ai.conversation.id")
 	f.Run = s.Resource.Str("session.id")
+	f.Denied = f.Denied || f.Role == RoleTool && a.Text("error.type") == "denied"
 	switch {
 	case a.Text("gen_ai.operation.name") == "execute_hook":
 		f.Role = RoleInner
