@@ -25,7 +25,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the wants and the matrix")
 
 // A fixture is a txtar file: prose in the comment, then "trajectory" in the form of texttraj, perhaps "params" (JSON), "catalog" (JSON list
-// of {name, schema, execution}) and "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD), and "want".
+// of {name, schema, execution, effect, idempotent}) and "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD), and "want".
 // Its name begins with what it must be: match, near (must not match, although it nearly does) or blind (inapplicable).
 type fixture struct {
 	path string
@@ -100,13 +100,16 @@ func (f fixture) catalog(t *testing.T) *catalog.Catalog {
 		Name      string         `json:"name"`
 		Schema    jsontext.Value `json:"schema"`
 		Execution map[string]any `json:"execution"`
+
+		Effect     catalog.Effect `json:"effect"`
+		Idempotent bool           `json:"idempotent"`
 	}
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		t.Fatalf("%s: catalog: %v", f.path, err)
 	}
 	var tools []catalog.Tool
 	for _, d := range in {
-		tools = append(tools, catalog.Tool{Name: d.Name, Schema: d.Schema, Execution: d.Execution})
+		tools = append(tools, catalog.Tool{Name: d.Name, Schema: d.Schema, Execution: d.Execution, Effect: d.Effect, Idempotent: d.Idempotent})
 	}
 	c, err := catalog.New(tools)
 	if err != nil {

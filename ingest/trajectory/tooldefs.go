@@ -120,6 +120,9 @@ func toolDef(o object) (ToolDef, bool) {
 	typ := o.str("type")
 	d := ToolDef{Name: o.str("name", "tool_name", "id"), Description: o.str("description")}
 	d.Schema = schemaOf(o)
+	if hints := o.object("annotations"); hints != nil {
+		d.ReadOnly, d.Idempotent = hint(hints.get("readOnlyHint")), hint(hints.get("idempotentHint"))
+	}
 	switch {
 	case isBuiltinType(typ) && d.Schema == nil:
 		d.Builtin, d.Name = true, cmp.Or(d.Name, typ)
@@ -129,6 +132,15 @@ func toolDef(o object) (ToolDef, bool) {
 		return ToolDef{}, false
 	}
 	return d, d.Name != ""
+}
+
+// hint is what a JSON literal says, "" when it is neither true nor false.
+func hint(raw string) Hint {
+	h := Hint(strings.TrimSpace(raw))
+	if h != HintYes && h != HintNo {
+		return ""
+	}
+	return h
 }
 
 // isBuiltinType says that a definition's type names a tool which the provider brings along.

@@ -176,7 +176,19 @@ type ToolDef struct {
 	Description string
 	Schema      jsontext.Value
 	Builtin     bool // the provider runs it (web search, code execution, ...)
+
+	// What the tool's server says of it: MCP's annotations readOnlyHint and idempotentHint.
+	ReadOnly, Idempotent Hint
 }
+
+// Hint is what a server says of its tool, "" when it says nothing.
+type Hint string
+
+// The hints.
+const (
+	HintYes Hint = "true"
+	HintNo  Hint = "false"
+)
 
 // Outcome is what became of a tool call, as far as the data tells.
 type Outcome string

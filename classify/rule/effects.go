@@ -1,0 +1,139 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/effect"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+)
+
+// effects is what the rules about effects look at together: the trajectory seen as effects.
+type effects struct {
+	in *classify.Input
+	t  *trajectory.Trajectory
+	effect.History
+}
+
+func effectsOf(in *classify.Input) effects {
+	return effects{in: in, t: in.Trajectory, History: effect.Follow(in.Trajectory, in.Catalog)}
+}
+
+// tool says what the called tool does.
+func (e *effects) tool(i int) effect.Tool {
+	return effect.ToolOf(e.t, e.in.Catalog, &e.t.ToolCalls[i])
+}
+
+// fate says what became of a call.
+func (e *effects) fate(i int) effect.Fate {
+	return effect.OutcomeOf(&e.t.ToolCalls[i], e.tool(i).Writes()).Fate
+}
+
+// ours says that the effect is one of the team's tools.
+func ours(x *effect.Effect) bool { return !pseudo(x.Tool.Name) }
+
+// broughtAbout says that the effect may have been brought about by something else in its turn: a call of the same kind that worked or of which the
+// outcome is not in the data, or, later, one of a tool of which nobody knows what it does, or another agent.
+func (e *effects) broughtAbout(x *effect.Effect) bool {
+	last := x.Last()
+	turn := e.Turns[x.Turn]
+	if slices.ContainsFunc(e.t.Handoffs, func(h trajectory.Handoff) bool { return h.Start.After(e.t.ToolCalls[last.Call].Start) }) {
+		return true
+	}
+	later := false
+	for _, i := range turn.Calls {
+		if i == last.Call {
+			later = true
+			continue
+		}
+		c, tool := &e.t.ToolCalls[i], e.tool(i)
+		if later && handoff(c.Name) {
+			return true
+		}
+		if pseudo(c.Name) || tool.Reads() {
+			continue
+		}
+		done := e.fate(i) == effect.Done
+		kin := tool.Name == x.Tool.Name || tool.Verb != nil && tool.Verb == x.Tool.Verb
+		if kin && (done || e.fate(i) == effect.Unseen || e.fate(i) == effect.Lost) || later && done && !tool.Writes() {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced says that another writing call to the same kind of thing, with a value of the arguments in common, worked: another way to the same end.
+func (e *effects) replaced(x *effect.Effect) bool {
+	return slices.ContainsFunc(e.Turns[x.Turn].Calls, func(i int) bool {
+		tool := e.tool(i)
+		alike := slices.ContainsFunc(tool.Objects, func(w string) bool { return slices.Contains(x.Tool.Objects, w) })
+		return tool.Writes() && alike && e.fate(i) == effect.Done && effect.Share(&e.t.ToolCalls[i], &e.t.ToolCalls[x.Last().Call])
+	})
+}
+
+// anyDone says that some writing call of the turn worked, or may have: then what is "done" may be that.
+func (e *effects) anyDone(turn int) bool {
+	return slices.ContainsFunc(e.Turns[turn].Calls, func(i int) bool {
+		f := e.fate(i)
+		return !e.tool(i).Reads() && (f == effect.Done || f == effect.Unseen)
+	})
+}
+
+// done are the verbs of the turn's writing calls that worked: what the answer says in their words is true of them.
+func (e *effects) done(turn int) []*effect.Verb {
+	var out []*effect.Verb
+	for _, i := range e.Turns[turn].Calls {
+		if tool := e.tool(i); tool.Writes() && tool.Verb != nil && e.fate(i) == effect.Done {
+			out = append(out, tool.Verb)
+		}
+	}
+	return out
+}
+
+// claim says how the answer of an effect's turn claims it.
+func (e *effects) claim(x *effect.Effect) effect.Claim {
+	claim, _ := effect.Claims(e.Turns[x.Turn].Reply, x.Tool.Verb, e.done(x.Turn)...)
+	if claim == effect.Plain && e.anyDone(x.Turn) {
+		return effect.NoClaim
+	}
+	return claim
+}
+
+// claimSpan is the span that shows a turn's answer.
+func (e *effects) claimSpan(turn int) string {
+	if s := e.Turns[turn].Step; s >= 0 && e.t.Steps[s].SpanID != "" {
+		return e.t.Steps[s].SpanID
+	}
+	if n := len(e.t.ModelCalls); n > 0 {
+		return e.t.ModelCalls[n-1].SpanID
+	}
+	return ""
+}
+
+// claimStep is the step of a turn's answer, else the last step that there is.
+func (e *effects) claimStep(turn int) int {
+	if s := e.Turns[turn].Step; s >= 0 {
+		return s
+	}
+	return len(e.t.Steps) - 1
+}
+
+// callSpan is the span that shows what became of a call.
+func callSpan(c *trajectory.ToolCall) string {
+	return firstOf(c.ResultSpanID, c.SpanID, c.RequestSpanID)
+}
+
+// named says that a value of the call's arguments stands in the reply.
+func named(c *trajectory.ToolCall, reply string) bool {
+	low := strings.ToLower(reply)
+	return slices.ContainsFunc(effect.Values(c), func(v string) bool { return len(v) >= 4 && strings.Contains(low, v) })
+}
+
+// spelled says how a claim is made.
+func spelled(c effect.Claim, tool string) string {
+	if c == effect.Named {
+		return "says that what " + tool + " does was done"
+	}
+	return "says that all is done"
+}
