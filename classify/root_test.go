@@ -15,11 +15,9 @@ func twoTurns() *trajectory.Trajectory {
 		m := i / 2
 		t.ToolCalls = append(t.ToolCalls, trajectory.ToolCall{SpanID: "c" + string(rune('0'+i)), RequestSpanID: t.ModelCalls[m].SpanID, Name: name, Model: m, Requested: true, Executed: true})
 	}
-	for _, s := range []trajectory.Step{
+	t.Steps = []trajectory.Step{
 		{Kind: trajectory.StepUser, Index: -1}, {Kind: trajectory.StepModel, Index: 0}, {Kind: trajectory.StepTool, Index: 0}, {Kind: trajectory.StepTool, Index: 1},
 		{Kind: trajectory.StepUser, Index: -1}, {Kind: trajectory.StepModel, Index: 1}, {Kind: trajectory.StepTool, Index: 2}, {Kind: trajectory.StepReply, Index: -1},
-	} {
-		t.Steps = append(t.Steps, s)
 	}
 	return t
 }

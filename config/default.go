@@ -21,7 +21,7 @@ func Default() Config {
 			BaseURL: "https://api.github.com/",
 			Limits:  GHPRLimits{PerHour: 2, PerDay: 10, Open: 5, CasesPerPR: 10, Hold: Duration(5 * time.Minute), Pause: Duration(time.Second)},
 		},
-		Absorb: Absorb{Mode: ModePreview, MinCount: 2, MinConfidence: 0.8, SessionQuiet: Duration(30 * time.Minute)},
+		Absorb: Absorb{Mode: ModePreview, MinCount: 2, MinConfidence: 0.8, MinJudged: 50, SessionQuiet: Duration(30 * time.Minute)},
 		Rules:  defaultRules(),
 	}
 }

@@ -42,6 +42,7 @@ const (
 // Group is the findings of one fingerprint.
 type Group struct {
 	Fingerprint classify.Fingerprint `json:"fingerprint"`
+	Rule        string               `json:"rule"`    // version of the rule that found it last
 	Service     string               `json:"service"` // as its traces name it: that of the fingerprint may be scrubbed or hashed
 	Form        classify.Form        `json:"form"`
 	Severity    classify.Severity    `json:"severity"` // the worst seen
@@ -135,6 +136,7 @@ func (g *Group) Take(o Occurrence) bool {
 		g.Fingerprint, g.FirstSeen = f.Fingerprint, o.Seen
 	}
 	g.Service = clip(o.Service, maxText)
+	g.Rule = clip(f.Rule, maxText)
 	g.Form, g.Title, g.Why = f.Form, clip(f.Title, maxText), clip(f.Why, maxText)
 	g.Severity = worse(g.Severity, f.Severity)
 	g.Confidence = max(g.Confidence, f.Confidence)

@@ -12,11 +12,12 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
+	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
 func occurrence(n int) Occurrence {
-	f := classify.Finding{Label: "loop", Severity: classify.Blocking, Confidence: 0.9, Fingerprint: classify.NewFingerprint("loop", "s", "a")}
+	f := classify.Finding{Label: "loop", Rule: "loop@1", Severity: classify.Blocking, Confidence: 0.9, Fingerprint: classify.NewFingerprint("loop", "s", "a")}
 	return Occurrence{Finding: Found{Finding: f, Form: classify.FormNever}, TraceID: fmt.Sprintf("%032d", n), Revision: fmt.Sprintf("r%d", n),
 		SessionID: fmt.Sprintf("s%d", n), Object: fmt.Sprintf("sha256:%d", n), Seen: time.Unix(int64(n), 0).UTC(), Sequence: uint64(n)}
 }
@@ -158,17 +159,27 @@ func TestPolicy(t *testing.T) {
 		change func(*Group)
 		want   bool
 	}{
-		"blocking, once":         {Policy{MinCount: 2, MinConfidence: 0.8}, func(*Group) {}, true},
-		"low confidence":         {Policy{MinConfidence: 0.95}, func(*Group) {}, false},
-		"low, but approved":      {Policy{MinConfidence: 0.95}, func(g *Group) { g.Decide(Decision{Choice: "approve"}) }, true},
-		"denied":                 {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "deny"}) }, false},
-		"denied, then revived":   {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "deny"}); g.Decide(Decision{Choice: "revive"}) }, true},
-		"approved, then denied":  {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "approve"}); g.Decide(Decision{Choice: "deny"}) }, false},
-		"no form":                {Policy{}, func(g *Group) { g.Form = classify.FormNone }, false},
-		"warning":                {Policy{MinCount: 2}, func(g *Group) { g.Take(occurrence(2)); g.Severity = classify.Warning }, false},
-		"warning, label listed":  {Policy{MinCount: 2, Labels: []classify.Label{"loop"}}, func(g *Group) { g.Severity = classify.Warning; g.Take(occurrence(2)); g.Severity = classify.Warning }, true},
-		"label not listed":       {Policy{Labels: []classify.Label{"cost_spike"}}, func(*Group) {}, false},
-		"outside fault":          {Policy{}, func(g *Group) { g.Fingerprint.Label = "upstream_error" }, false},
+		"blocking, once":        {Policy{MinCount: 2, MinConfidence: 0.8}, func(*Group) {}, true},
+		"low confidence":        {Policy{MinConfidence: 0.95}, func(*Group) {}, false},
+		"low, but approved":     {Policy{MinConfidence: 0.95}, func(g *Group) { g.Decide(Decision{Choice: "approve"}) }, true},
+		"denied":                {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "deny"}) }, false},
+		"denied, then revived":  {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "deny"}); g.Decide(Decision{Choice: "revive"}) }, true},
+		"approved, then denied": {Policy{}, func(g *Group) { g.Decide(Decision{Choice: "approve"}); g.Decide(Decision{Choice: "deny"}) }, false},
+		"no form":               {Policy{}, func(g *Group) { g.Form = classify.FormNone }, false},
+		"warning":               {Policy{MinCount: 2}, func(g *Group) { g.Take(occurrence(2)); g.Severity = classify.Warning }, false},
+		"warning, label listed": {Policy{MinCount: 2, Labels: []classify.Label{"loop"}}, func(g *Group) { g.Severity = classify.Warning; g.Take(occurrence(2)); g.Severity = classify.Warning }, true},
+		"label not listed":      {Policy{Labels: []classify.Label{"cost_spike"}}, func(*Group) {}, false},
+		"outside fault":         {Policy{}, func(g *Group) { g.Fingerprint.Label = "upstream_error" }, false},
+		"rule not measured":     {Policy{MinJudged: 50}, func(*Group) {}, false},
+		"measured on few":       {Policy{MinJudged: 50, Measured: map[string]Precision{"loop@1": {Judged: 49, Right: 49}}}, func(*Group) {}, false},
+		"measured":              {Policy{MinJudged: 50, Measured: map[string]Precision{"loop@1": {Judged: 50, Right: 49}}}, func(*Group) {}, true},
+		"another version":       {Policy{MinJudged: 50, Measured: map[string]Precision{"loop@2": {Judged: 50, Right: 49}}}, func(*Group) {}, false},
+		"wrong too often":       {Policy{MinJudged: 50, Measured: map[string]Precision{"loop@1": {Judged: 100, Right: 79}}}, func(*Group) {}, false},
+		"ten decisions":         {Policy{MinJudged: 50, Own: map[string]Precision{"loop@1": {Judged: 10, Right: 8}}}, func(*Group) {}, true},
+		"nine decisions":        {Policy{MinJudged: 50, Own: map[string]Precision{"loop@1": {Judged: 9, Right: 9}}}, func(*Group) {}, false},
+		"the team knows better": {Policy{MinJudged: 50, Measured: map[string]Precision{"loop@1": {Judged: 50, Right: 50}}, Own: map[string]Precision{"loop@1": {Judged: 10, Right: 3}}},
+			func(*Group) {}, false},
+		"not measured, approved": {Policy{MinJudged: 50}, func(g *Group) { g.Decide(Decision{Choice: "approve"}) }, true},
 		"outside fault approved": {Policy{}, func(g *Group) { g.Fingerprint.Label = "upstream_error"; g.Decide(Decision{Choice: "approve"}) }, true},
 	} {
 		g := blocking()
@@ -222,5 +233,26 @@ func TestDecideOnce(t *testing.T) {
 		if got := g.decideOnce(Decision{Choice: d.choice, Digest: d.digest}); got != d.news {
 			t.Errorf("%d: %s of %q: %v, want %v", i, d.choice, d.digest, got, d.news)
 		}
+	}
+}
+
+// What the team decided counts once a group, by its latest word, for the version of the rule that found it.
+func TestOwn(t *testing.T) {
+	group := func(rule string, choices ...string) Group {
+		g := Group{Rule: rule}
+		for _, c := range choices {
+			g.Decide(Decision{Who: "ana", Choice: c})
+		}
+		return g
+	}
+	merged := group("loop@1")
+	merged.Batch = "b"
+	var b Batch
+	b.Intent = &ghpr.Intent{Receipt: ghpr.Receipt{State: ghpr.StateMerged}}
+	got := Own([]Group{group("loop@1", "approve"), group("loop@1", "approve", "dismiss"), group("loop@1", "deny", "revive"), group("loop@1"), group("", "approve"),
+		group("loop@2", "deny"), merged}, map[string]*Batch{"b": &b})
+	want := map[string]Precision{"loop@1": {Judged: 3, Right: 2, Set: yourGroups}, "loop@2": {Judged: 1, Set: yourGroups}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -12,11 +12,15 @@ import (
 // triageOnly are the labels that reach a pull request only when a person approves: outside faults and drifts, not the agent's doing.
 var triageOnly = []classify.Label{"upstream_error", "latency_spike", "silent_timeout", "model_drift", "binding_drift", "protocol_error", "permission_denied"}
 
-// Policy says which groups become cases. The zero value takes every blocking failure that has a form, at once.
+// Policy says which groups become cases. The zero value takes every blocking failure that has a form, at once, whatever is known of its rule.
 type Policy struct {
 	Labels        []classify.Label // empty: all
 	MinCount      int              // sightings that a failure which is not blocking needs
 	MinConfidence float64          // 0..1
+
+	MinJudged int                  // judged findings that the version of a rule needs before it opens pull requests by itself; 0: none
+	Measured  map[string]Precision // what is known of versions of rules, by name@version
+	Own       map[string]Precision // and of what the team decided, as Own counts it
 }
 
 // Due says whether the group is to become a case, and in any case why or why not, in words for a status column.
@@ -30,6 +34,21 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 	if g.Approved() {
 		return true, "approved"
 	}
+	if due, why = p.wants(g); !due {
+		return false, why
+	}
+	trusted, known := p.trusts(g.Rule)
+	if !trusted {
+		return false, known
+	}
+	if known != "" {
+		why += "; " + known
+	}
+	return true, why
+}
+
+// wants says whether the group is one of those that the policy takes, whatever its rule's precision.
+func (p Policy) wants(g *Group) (due bool, why string) {
 	switch label := g.Fingerprint.Label; {
 	case slices.Contains(triageOnly, label):
 		return false, "waits for a person: " + string(label) + " is not the agent's doing alone"

@@ -30,9 +30,10 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	if !a.opts.Propose {
 		return errors.Join(errs...)
 	}
+	policy := sync.OnceValues(func() (Policy, error) { return a.policy(ctx) })
 	dirty := a.takeDirty()
 	for _, fp := range slices.Sorted(maps.Keys(dirty)) {
-		if err := a.absorb(ctx, now, fp, dirty[fp], base); err != nil {
+		if err := a.absorb(ctx, now, fp, dirty[fp], base, policy); err != nil {
 			a.touch(fp, dirty[fp])
 			errs = append(errs, fmt.Errorf("absorb group %.12s: %w", fp, err))
 		}
@@ -72,6 +73,28 @@ func (a *Absorber) rederive(ctx context.Context) error {
 		a.touch(e.Key, true)
 	}
 	return a.reopen(ctx)
+}
+
+// policy is the policy with what the team has decided so far, where that matters.
+func (a *Absorber) policy(ctx context.Context) (Policy, error) {
+	p := a.opts.Policy
+	if p.MinJudged <= 0 {
+		return p, nil
+	}
+	gs, err := a.Groups(ctx)
+	if err != nil {
+		return p, err
+	}
+	batches, err := a.Batches(ctx)
+	if err != nil {
+		return p, err
+	}
+	byKey := map[string]*Batch{}
+	for i := range batches {
+		byKey[batches[i].Key()] = &batches[i]
+	}
+	p.Own = Own(gs, byKey)
+	return p, nil
 }
 
 // Batches reads all batches.
@@ -116,7 +139,7 @@ func (a *Absorber) Plan(ctx context.Context, b *Batch) (ghpr.Plan, error) {
 }
 
 // absorb makes the group's case, if it is due, and lets it join a batch. anew tries specimens again of which no case could be made before.
-func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bool, base baselines) error {
+func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bool, base baselines, policy func() (Policy, error)) error {
 	g, err := a.Group(ctx, fp)
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil // nothing could be folded into it
@@ -130,7 +153,14 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 	if len(g.Specimens) == 0 {
 		return nil
 	}
-	if due, _ := a.opts.Policy.Due(&g); !due {
+	if due, _ := a.opts.Policy.wants(&g); !due && !g.Approved() {
+		return nil
+	}
+	p, err := policy()
+	if err != nil {
+		return err
+	}
+	if due, _ := p.Due(&g); !due {
 		return nil
 	}
 	target, ok := TargetFor(a.opts.Targets, g.service())

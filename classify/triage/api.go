@@ -55,10 +55,10 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 	for i := range bs {
 		byKey[bs[i].Key()] = &bs[i]
 	}
-	out := []group{}
+	out, status := []group{}, h.src.Status(gs, byKey)
 	for i := range gs {
 		if gs[i].Count > 0 {
-			out = append(out, h.show(&gs[i], byKey, past))
+			out = append(out, h.show(&gs[i], status, byKey, past))
 		}
 	}
 	slices.SortFunc(out, func(a, b group) int { return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID, b.ID)) })
@@ -66,8 +66,8 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 	return out, bs, nil
 }
 
-func (h *handler) show(g *ratchet.Group, batches map[string]*ratchet.Batch, past map[string]*lineage.History) group {
-	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: h.src.Status(g, batches), Count: g.Count,
+func (h *handler) show(g *ratchet.Group, status func(*ratchet.Group) string, batches map[string]*ratchet.Batch, past map[string]*lineage.History) group {
+	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: status(g), Count: g.Count,
 		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
 		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...), Follow: append([]string{}, g.Follow...),
 		Began: g.Story(past[g.Service], func(name string) string { return name }), Spread: g.Began.Table(g.Spread, past[g.Service])}

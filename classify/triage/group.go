@@ -48,7 +48,7 @@ func (h *handler) groupPage(w http.ResponseWriter, r *http.Request) {
 	for i := range bs {
 		byKey[bs[i].Key()] = &bs[i]
 	}
-	h.render(w, "group.html", showGroup(&gs[i], h.show(&gs[i], byKey, past), past[gs[i].Service]))
+	h.render(w, "group.html", showGroup(&gs[i], h.show(&gs[i], h.src.Status(gs, byKey), byKey, past), past[gs[i].Service]))
 }
 
 // shownGroup is a group as its page shows it.

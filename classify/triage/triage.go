@@ -28,7 +28,7 @@ type Source struct {
 	Plan     func(context.Context, ratchet.Batch) (ghpr.Plan, error) // what a batch would write
 	Trace    func(context.Context, string) (trajectory.Trace, error)
 	Judge    func(*trajectory.Trajectory) classify.Report
-	Status   func(*ratchet.Group, map[string]*ratchet.Batch) string // why a group is where it is, in words
+	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string // of all groups: why one is where it is, in words
 }
 
 // ErrNotFound says that what was asked for is not there.

@@ -53,8 +53,8 @@ func testSource() Source {
 		Judge: func(*trajectory.Trajectory) classify.Report {
 			return classify.Report{Verdict: classify.Passing, Findings: []classify.Finding{}, Inapplicable: []classify.Inapplicable{}}
 		},
-		Status: func(g *ratchet.Group, bs map[string]*ratchet.Batch) string {
-			return ratchet.Policy{}.Status(g, nil, bs)
+		Status: func(_ []ratchet.Group, bs map[string]*ratchet.Batch) func(*ratchet.Group) string {
+			return func(g *ratchet.Group) string { return ratchet.Policy{}.Status(g, nil, bs) }
 		},
 	}
 }

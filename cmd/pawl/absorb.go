@@ -17,6 +17,7 @@ import (
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/classify/lineage"
+	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
@@ -55,12 +56,27 @@ func absorbCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+// policyOf is what pawl.yaml says of any case. A case that a person has written needs no measured rule: see prPolicyOf.
 func policyOf(cfg config.Config) ratchet.Policy {
 	p := ratchet.Policy{MinCount: cfg.Absorb.MinCount, MinConfidence: cfg.Absorb.MinConfidence}
 	for _, l := range cfg.Absorb.Labels {
 		p.Labels = append(p.Labels, classify.Label(l))
 	}
 	return p
+}
+
+// prPolicyOf is the policy for cases that go into pull requests by themselves.
+func prPolicyOf(cfg config.Config) (ratchet.Policy, error) {
+	p := policyOf(cfg)
+	measured, err := rule.Measured()
+	if err != nil {
+		return p, err
+	}
+	p.MinJudged, p.Measured = cfg.Absorb.MinJudged, map[string]ratchet.Precision{}
+	for id, m := range measured {
+		p.Measured[id] = ratchet.Precision{Judged: m.Judged, Right: m.Right, Set: m.Set, Date: m.Date}
+	}
+	return p, nil
 }
 
 // absorbed is what became of one group of an offline run, as --json prints it.

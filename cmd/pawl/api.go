@@ -93,8 +93,10 @@ func (s *server) source() triage.Source {
 			return t, err
 		},
 		Judge: s.report,
-		Status: func(g *ratchet.Group, batches map[string]*ratchet.Batch) string {
-			return s.policy.Status(g, s.targets, batches)
+		Status: func(gs []ratchet.Group, batches map[string]*ratchet.Batch) func(*ratchet.Group) string {
+			p := s.policy
+			p.Own = ratchet.Own(gs, batches)
+			return func(g *ratchet.Group) string { return p.Status(g, s.targets, batches) }
 		},
 	}
 }

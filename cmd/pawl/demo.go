@@ -114,7 +114,7 @@ func demoConfig(dir, url string) config.Config {
 	cfg.DataDir = filepath.Join(dir, "data")
 	cfg.Listen = config.Listen{OTLPGRPC: "127.0.0.1:0", OTLPHTTP: "127.0.0.1:0", HTTP: "127.0.0.1:0"}
 	cfg.Assemble.RootGrace, cfg.Assemble.IdleTimeout = config.Duration(time.Second), config.Duration(5*time.Second)
-	cfg.Absorb.Mode, cfg.Absorb.SessionQuiet = config.ModeOpen, config.Duration(2*time.Second)
+	cfg.Absorb.Mode, cfg.Absorb.SessionQuiet, cfg.Absorb.MinJudged = config.ModeOpen, config.Duration(2*time.Second), 0
 	cfg.GHPR.Mode, cfg.GHPR.BaseURL, cfg.GHPR.Token = config.ModeOpen, url+"/", config.NewSecret(demoToken)
 	cfg.GHPR.Limits = config.GHPRLimits{PerHour: 20, PerDay: 20, Open: 20, CasesPerPR: 10, Hold: config.Duration(time.Second), Pause: config.Duration(time.Millisecond)}
 	cfg.Targets = []config.Target{{Service: "parcel-*", Repo: demoOwner + "/" + demoRepo, Base: "main", Set: "regressions"}}

@@ -82,7 +82,10 @@ type closer struct {
 
 // newServer opens and binds everything, in the order of the data path, and closes what it opened when something fails.
 func (a *app) newServer(ctx context.Context, cfg config.Config, roles []role, p pace) (_ *server, err error) {
-	s := &server{lg: a.log, cfg: cfg, roles: roles, pace: p, reg: prometheus.NewRegistry(), policy: policyOf(cfg)}
+	s := &server{lg: a.log, cfg: cfg, roles: roles, pace: p, reg: prometheus.NewRegistry()}
+	if s.policy, err = prPolicyOf(cfg); err != nil {
+		return nil, err
+	}
 	s.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	defer func() {
 		if err != nil {
