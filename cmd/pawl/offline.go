@@ -54,10 +54,7 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		warned = map[string]bool{}
 		twice  importer.Overlap
 	)
-	for item, err := range importer.Walk(importer.Options{Stdin: a.stdin}, paths...) {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+	for item, err := range interruptible(ctx, importer.Walk(importer.Options{Stdin: a.stdin}, paths...)) {
 		if err != nil && passedOver(err) {
 			a.log.Debug("passed over", "why", err)
 			passed++
@@ -82,6 +79,9 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		case wire.Logs:
 			logs = append(logs, item.Data.AllLogs()...)
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	found := trajectory.FromOTLP(traces, logs)
 	switch {
