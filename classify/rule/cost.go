@@ -63,7 +63,7 @@ func checkCost(in *classify.Input) classify.Result {
 	run := baseline.Measure(in.Trajectory)
 	got, ok := run.Values[baseline.FreshTokens]
 	if !ok {
-		return classify.Blind(trajectory.FactUsage, "")
+		return classify.Blind(trajectory.FactUsage, unused(in.Trajectory))
 	}
 	st := in.Baseline.Stats(run.Key, baseline.FreshTokens)
 	if st.N < p.MinRuns {
@@ -79,6 +79,14 @@ func checkCost(in *classify.Input) classify.Result {
 		return classify.NoMatch()
 	}
 	return classify.Match(moneyFinding(in, run, usd, money, st))
+}
+
+// unused says that no setting would supply the usage; "" where one would.
+func unused(t *trajectory.Trajectory) string {
+	if slices.ContainsFunc(t.ModelCalls, func(m trajectory.ModelCall) bool { return m.Error == nil }) {
+		return ""
+	}
+	return "every call of the model failed, and of such a call providers report no usage: nothing is to be set"
 }
 
 // spikes says whether a number is far above what is usual: above all of the factor, the tail and the floors, of which least is in its unit.

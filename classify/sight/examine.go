@@ -134,7 +134,7 @@ func (s *Service) facts(add adder) {
 			continue
 		}
 		n := b.Count / len(b.Rules)
-		if told := slices.ContainsFunc(s.Facts, func(f Fact) bool { return f.Fact == b.Missing }); told && s.level(n) == Advice {
+		if told := slices.ContainsFunc(s.Facts, func(f Fact) bool { return f.Fact == b.Missing }); told && (s.level(n) == Advice || b.Missing == trajectory.FactUsage) {
 			continue // of runs whose every call failed there was nothing to tell
 		}
 		add(s.level(n), string(b.Missing), b.Remedy, b.Count, "%s cannot judge %s for want of %s", ruleNames(b.Rules), of(n, s.Examined, "trace"), Words(b.Missing))

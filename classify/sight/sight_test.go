@@ -80,6 +80,17 @@ func TestFewCallsAreNoAdvice(t *testing.T) {
 	}
 }
 
+// Runs whose every call failed lack a usage that no setting supplies, however many they are.
+func TestUsageOfFailedRunsIsNoAdvice(t *testing.T) {
+	s := service(3, told(4), nil)
+	for range 3 {
+		s.Take(Look(&trajectory.Trajectory{TraceID: "2", Service: "shop", SessionID: "chat-2"}), blindToUsage)
+	}
+	if c, found := about(Examine(s), "usage"); found {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestOddities(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit  func(*trajectory.Trajectory)
