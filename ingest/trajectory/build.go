@@ -21,6 +21,7 @@ type builder struct {
 	cut      bool                // texts were cut at one length by a limit of the sender's
 	unplaced int                 // content records that fit no call
 	foreign  []string            // dialects seen that are not read yet
+	nobody   string              // what came in the place of a conversation's id and names none, in words
 }
 
 // node is one span in its tree, with what it states.

@@ -3,6 +3,7 @@ package trajectory
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -38,18 +39,18 @@ func (b *builder) identity() {
 	for _, n := range b.fromRoot() {
 		named := n.survey.families&identityKeys != 0
 		if named && o.SessionID == "" {
-			o.SessionID = realSession(n.namedSession(sessionKeys[:trustedSessionKeys]))
+			o.SessionID = b.session(n.namedSession(sessionKeys[:trustedSessionKeys]))
 		}
 		if named && o.UserID == "" {
 			o.UserID = n.attr(userKeys[:trustedUserKeys]...)
 		}
-		o.SessionID, o.UserID = cmp.Or(o.SessionID, realSession(n.facts.SessionID)), cmp.Or(o.UserID, n.facts.UserID)
+		o.SessionID, o.UserID = cmp.Or(o.SessionID, b.session(n.facts.SessionID)), cmp.Or(o.UserID, n.facts.UserID)
 		if named && o.SessionID == "" {
-			o.SessionID = realSession(n.namedSession(sessionKeys))
+			o.SessionID = b.session(n.namedSession(sessionKeys))
 		}
 		for i := 0; i < len(n.span.Logs) && o.SessionID == ""; i++ {
 			if id := n.span.Logs[i].Attrs.Str(sessionKeys...); id != n.facts.Run {
-				o.SessionID = realSession(id)
+				o.SessionID = b.session(id)
 			}
 		}
 		if named && o.UserID == "" {
@@ -68,7 +69,7 @@ func (b *builder) identity() {
 		}
 		o.End = laterOf(o.End, n.ended())
 		if id := n.span.Resource.Str("session.id"); o.SessionID == "" && id != n.facts.Run {
-			o.SessionID = realSession(id)
+			o.SessionID = b.session(id)
 		}
 		o.Feedback = append(o.Feedback, n.facts.Feedback...)
 		o.Feedback = append(o.Feedback, evaluations(n.span)...)
@@ -76,7 +77,7 @@ func (b *builder) identity() {
 	for _, l := range b.trace.Logs {
 		o.Service = cmp.Or(o.Service, l.Resource.Text("service.name"))
 		if l.SpanID == "" {
-			o.SessionID = cmp.Or(o.SessionID, realSession(l.Attrs.Str(sessionKeys...)))
+			o.SessionID = cmp.Or(o.SessionID, b.session(l.Attrs.Str(sessionKeys...)))
 		}
 		if f, ok := evaluation(l.Event, l.SpanID); ok {
 			o.Feedback = append(o.Feedback, f)
@@ -121,11 +122,33 @@ func (n *node) namedSession(keys []string) string {
 	return ""
 }
 
+// session is an id if it may be a conversation's; else it is noted, and "".
+func (b *builder) session(id string) string {
+	real := realSession(id)
+	if real == "" && id != "" {
+		b.nobody = cmp.Or(b.nobody, standIn(id))
+	}
+	return real
+}
+
+// standIn tells what was refused in few words, of which all traces of a program have the same.
+func standIn(id string) string {
+	switch word := sessionWord(id); {
+	case noSession[word]:
+		return strconv.Quote(word)
+	case strings.Trim(id, "0-") == "":
+		return "zeros"
+	}
+	return "the id of one answer"
+}
+
+func sessionWord(id string) string { return strings.ToLower(strings.Trim(id, "-_ <>()[]")) }
+
 // realSession refuses what some emitters put in the conversation's place: the id of the previous response, and the words that stand for none, which
 // all traces of such a program share: joined, they would make one conversation of all of them. Other constants cannot be told from ids: for those
 // Sessions looks at the users, and Join joins no turn of which it is not known that it goes on.
 func realSession(id string) string {
-	if strings.HasPrefix(id, "resp_") || strings.HasPrefix(id, "chatcmpl-") || noSession[strings.ToLower(strings.Trim(id, "-_ <>()[]"))] || strings.Trim(id, "0-") == "" {
+	if strings.HasPrefix(id, "resp_") || strings.HasPrefix(id, "chatcmpl-") || noSession[sessionWord(id)] || strings.Trim(id, "0-") == "" {
 		return ""
 	}
 	return id

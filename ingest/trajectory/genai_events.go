@@ -41,6 +41,11 @@ func isMessageEvent(name string) bool {
 		(strings.HasSuffix(name, ".message") || name == "gen_ai.choice" || name == detailsEvent)
 }
 
+// messageRank is the place of a message event in a conversation, for those whose order nothing else tells.
+func messageRank(name string) int {
+	return slices.Index([]string{"gen_ai.system.message", "gen_ai.user.message", "gen_ai.assistant.message", "gen_ai.tool.message", "gen_ai.choice"}, name)
+}
+
 func readEvents(s *Span) Facts {
 	f := genaiFrame(s)
 	events := slices.Clone(s.Events)

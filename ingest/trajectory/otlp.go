@@ -43,6 +43,9 @@ type place struct {
 	pos int
 }
 
+// wentOn is added to the positions of records that may go on with those of another request, more than any request holds.
+const wentOn = 1 << 40
+
 // FromOTLP sorts requests into traces, ordered by their first start, then by id.
 func FromOTLP(traces []ptrace.Traces, logs []plog.Logs) []Trace {
 	var in Intake
@@ -122,11 +125,13 @@ func (s source) bytes() []byte {
 }
 
 // AddLogs takes the log records of one request. Those by which coding agents tell what they did become spans: see AgentEvents. Others without
-// a trace id are left out. Of records that carry one time the order in the request is their order, so a store in between must keep it.
+// a trace id are left out. Of records that carry one time the order in the request is their order, so a store in between must keep it. Where an
+// exporter's full batch parted such records, those that a request begins with go on where another one ended.
 func (in *Intake) AddLogs(ld plog.Logs) {
 	in.Add(AgentEvents(ld))
 	copies := map[string]int{} // how often this very request holds a record
 	pos := 0
+	var head place
 	for _, rl := range ld.ResourceLogs().All() {
 		resource := AttrsOf(rl.Resource().Attributes())
 		for _, sl := range rl.ScopeLogs().All() {
@@ -135,7 +140,14 @@ func (in *Intake) AddLogs(ld plog.Logs) {
 					continue
 				}
 				key := recordKey(r)
-				in.addLog(key, copies[key], place{logOf(r, sl.Scope(), resource), pos})
+				at := place{logOf(r, sl.Scope(), resource), pos}
+				if head.pos == 0 {
+					head = at
+				}
+				if at.log.SpanID == head.log.SpanID && at.log.Time.Equal(head.log.Time) {
+					at.pos += wentOn
+				}
+				in.addLog(key, copies[key], at)
 				copies[key]++
 			}
 		}
@@ -233,7 +245,8 @@ func (g *gathered) sortedLogs() []Log {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int {
-		return cmp.Or(a.log.Time.Compare(b.log.Time), cmp.Compare(a.pos, b.pos), strings.Compare(a.key, b.key))
+		return cmp.Or(a.log.Time.Compare(b.log.Time), cmp.Compare(a.pos, b.pos), cmp.Compare(messageRank(a.log.Name), messageRank(b.log.Name)),
+			strings.Compare(a.key, b.key))
 	})
 	out := make([]Log, len(all))
 	for i, k := range all {

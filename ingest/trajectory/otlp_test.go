@@ -2,6 +2,8 @@ package trajectory
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,6 +115,44 @@ func TestIntakeJoinsLogs(t *testing.T) {
 		}
 		if len(got.Logs) != 1 || got.Logs[0].Name != "gen_ai.evaluation.result" {
 			t.Errorf("records of the trace: %v", len(got.Logs))
+		}
+	}
+}
+
+// TestLogsOfOneTimeInSeveralRequests holds that the messages of one call keep their order where an exporter's full batch parted them, and where each
+// came in a request of its own, whichever request came first.
+func TestLogsOfOneTimeInSeveralRequests(t *testing.T) {
+	const other, want = "another call", "system user assistant tool choice"
+	names := strings.Fields(want)
+	records := func(from, to int, before bool) plog.Logs {
+		ld := logRequest(names[from:to]...)
+		rs := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()
+		for i, r := range rs.All() {
+			r.Attributes().PutStr("event.name", "gen_ai."+names[from+i]+map[bool]string{true: "", false: ".message"}[names[from+i] == "choice"])
+		}
+		if before {
+			out := logRequest(other)
+			out.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).SetSpanID(idOfSpan(2))
+			rs.MoveAndAppendTo(out.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords())
+			return out
+		}
+		return ld
+	}
+	for name, requests := range map[string][]plog.Logs{
+		"one":    {records(0, 5, false)},
+		"parted": {records(0, 3, true), records(3, 5, false)},
+		"each":   {records(0, 1, false), records(1, 2, false), records(2, 3, false), records(3, 4, false), records(4, 5, false)},
+	} {
+		for range 2 {
+			slices.Reverse(requests)
+			got := FromOTLP([]ptrace.Traces{request(func(ptrace.Span) {})}, requests)[0]
+			var bodies []string
+			for _, l := range got.Spans[0].Logs {
+				bodies = append(bodies, l.Body.Str())
+			}
+			if text := strings.Join(bodies, " "); text != want {
+				t.Errorf("%s: got %s", name, text)
+			}
 		}
 	}
 }

@@ -43,7 +43,10 @@ func (b *builder) remedy(f Fact) string {
 	if r := b.shownRemedy(f); r != "" {
 		return r
 	}
-	if f == FactSession && b.root == nil {
+	switch {
+	case f == FactSession && b.nobody != "":
+		return fmt.Sprintf("%s (what comes in its place, %s, names no conversation: give each an id of its own)", b.emitterRemedy(f), b.nobody)
+	case f == FactSession && b.root == nil:
 		return b.emitterRemedy(f) + " (it may be on the root span, which never came)"
 	}
 	return b.emitterRemedy(f)

@@ -356,6 +356,21 @@ func TestIDsThatAreNoConversation(t *testing.T) {
 	}
 }
 
+// TestAWordInPlaceOfASession holds that the remedy does not ask for an id where one came, but says why that one joins nothing.
+func TestAWordInPlaceOfASession(t *testing.T) {
+	for id, want := range map[string]string{"<Default>": `"default"`, "0000": "zeros", "resp_68ab": "the id of one answer", "": ""} {
+		td := request(func(s ptrace.Span) {
+			s.Attributes().PutStr("gen_ai.operation.name", "chat")
+			s.Attributes().PutStr("gen_ai.conversation.id", id)
+		})
+		got := Build(FromOTLP([]ptrace.Traces{td}, nil)[0]).Remedy(FactSession)
+		if told := " (what comes in its place, " + want + ", names no conversation: give each an id of its own)"; (want != "") != strings.HasSuffix(got, told) ||
+			!strings.HasPrefix(got, "set gen_ai.conversation.id") {
+			t.Errorf("%q: %s", id, got)
+		}
+	}
+}
+
 // TestLinks reads what a span is linked to: one other trace joins, several do not.
 func TestLinks(t *testing.T) {
 	td := ptrace.NewTraces()

@@ -143,7 +143,9 @@ func (b *builder) sharesOfTools(s shares) {
 		t := &b.out.ToolCalls[i]
 		missing := t.Outcome == OutcomeMissing // that it has no execution and no result is known
 		refused := t.Error != nil && (t.Error.Type == ErrUnknownTool || t.Error.Type == ErrInvalidArguments || !t.Executed && t.Arguments.Parsed == ParsedBroken)
-		s.count(FactToolExecution, t.Executed || missing || refused)
+		if !t.Recalled { // else it ran in another trace, if it ran
+			s.count(FactToolExecution, t.Executed || missing || refused)
+		}
 		s.count(FactArguments, !absent(t.Arguments) && !hidden(t.Arguments))
 		s.count(FactResults, t.HasResult && !hidden(t.Result) || t.Error != nil || missing)
 	}
