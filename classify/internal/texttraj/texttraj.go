@@ -4,6 +4,7 @@
 //	trace service=shop route=/chat session=s1 [noroot] [truncated] [dropped=3] [synthetic] [error="429 too many requests"]
 //	tools NAME                      a tool set, to be offered by name
 //	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
+//	system You are a shop's assistant.
 //	user Where is my order?
 //	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"]
 //	total a1 [agent=a] [in=10] [out=5] [cached=2]   an agent's total, which stands for the calls above that tell no usage
@@ -83,6 +84,8 @@ func (r *reader) line(line string) error {
 	case "user":
 		r.t.UserMessages = append(r.t.UserMessages, rest)
 		r.step(trajectory.StepUser, "", "", -1, rest)
+	case "system":
+		r.t.SystemPrompt = rest
 	case "model":
 		return r.modelCall(rest)
 	case "total":
