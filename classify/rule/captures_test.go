@@ -32,7 +32,7 @@ type capture struct {
 	visible            bool     // the tell-tale is in the telemetry
 }
 
-func manifest(t *testing.T) []capture {
+func manifest(t testing.TB) []capture {
 	b, err := os.ReadFile(filepath.Join(captures, "MANIFEST.tsv"))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("no captures beside the repository: ../shared/data/captures")
@@ -62,7 +62,7 @@ func manifest(t *testing.T) []capture {
 }
 
 // eachLine calls f with every line of a gzipped file; a file that is not there has none.
-func eachLine(t *testing.T, path string, f func([]byte)) {
+func eachLine(t testing.TB, path string, f func([]byte)) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -90,16 +90,18 @@ func eachLine(t *testing.T, path string, f func([]byte)) {
 	}
 }
 
-func (c capture) trajectories(t *testing.T) (out []*trajectory.Trajectory) {
+func (c capture) trajectories(t testing.TB) (out []*trajectory.Trajectory) {
 	for _, tr := range c.traces(t) {
 		out = append(out, trajectory.Build(tr))
 	}
 	return out
 }
 
-func (c capture) traces(t *testing.T) []trajectory.Trace {
-	var traces []ptrace.Traces
-	var logs []plog.Logs
+func (c capture) traces(t testing.TB) []trajectory.Trace {
+	return trajectory.FromOTLP(c.spans(t), c.records(t))
+}
+
+func (c capture) spans(t testing.TB) (traces []ptrace.Traces) {
 	eachLine(t, filepath.Join(c.dir, c.scenario+".otlp.jsonl.gz"), func(b []byte) {
 		var u ptrace.JSONUnmarshaler
 		if td, err := u.UnmarshalTraces(b); err != nil {
@@ -108,6 +110,10 @@ func (c capture) traces(t *testing.T) []trajectory.Trace {
 			traces = append(traces, td)
 		}
 	})
+	return traces
+}
+
+func (c capture) records(t testing.TB) (logs []plog.Logs) {
 	eachLine(t, filepath.Join(c.dir, c.scenario+".logs.otlp.jsonl.gz"), func(b []byte) {
 		var u plog.JSONUnmarshaler
 		if ld, err := u.UnmarshalLogs(b); err != nil {
@@ -116,11 +122,13 @@ func (c capture) traces(t *testing.T) []trajectory.Trace {
 			logs = append(logs, ld)
 		}
 	})
-	return trajectory.FromOTLP(traces, logs)
+	return logs
 }
 
-func engine(t testing.TB) *classify.Engine {
-	e, err := classify.New(slog.New(slog.DiscardHandler), All(), classify.Options{})
+func engine(t testing.TB) *classify.Engine { return engineOf(t, All()) }
+
+func engineOf(t testing.TB, rules []classify.Rule) *classify.Engine {
+	e, err := classify.New(slog.New(slog.DiscardHandler), rules, classify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
