@@ -20,10 +20,10 @@ func effectDamages() []damage {
 		return one(rnd, "400 Bad Request: the date lies in the past", "ECONNREFUSED", "Validation error: quantity must be positive", "404 Not Found")
 	}
 	return []damage{
-		{"write sent again after a lost answer", classify.UnsafeRetry, false, resent(lost, writes, false)},
-		{"write sent again after a refusal", classify.UnsafeRetry, true, resent(refused, writes, false)},
+		{"write sent again after a lost answer", classify.UnsafeRetry, false, resent(lost, adds, false)},
+		{"write sent again after a refusal", classify.UnsafeRetry, true, resent(refused, adds, false)},
 		{"read sent again after a lost answer", classify.UnsafeRetry, true, resent(lost, reads, false)},
-		{"write sent again after a read said that it is not there", classify.UnsafeRetry, true, resent(lost, writes, true)},
+		{"write sent again after a read said that it is not there", classify.UnsafeRetry, true, resent(lost, adds, true)},
 		{"lost answer of a write, and a claim", classify.MissingReadback, false, told(lost, claims)},
 		{"lost answer of a write, and doubt", classify.MissingReadback, true, told(lost, func(*rand.Rand, string) string {
 			return "I could not confirm whether this went through: the request timed out. Please check before you try again."
@@ -42,7 +42,11 @@ func effectDamages() []damage {
 	}
 }
 
-var writeVerbs = []string{"create", "send", "update", "delete", "upsert", "book", "cancel", "forward", "reply", "post", "pay", "refund", "transfer", "insert", "remove", "write", "set", "add"}
+// Of the writing verbs some add something each time that they are done; the others leave the same behind, done once or twice.
+var (
+	addVerbs   = []string{"create", "send", "book", "forward", "reply", "post", "pay", "refund", "insert", "add"}
+	writeVerbs = slices.Concat(addVerbs, []string{"update", "delete", "upsert", "cancel", "remove", "write", "set"})
+)
 
 // words splits a tool's name at points, dashes, underscores and capitals.
 func words(name string) []string {
@@ -54,6 +58,10 @@ func words(name string) []string {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+func adds(name string) bool {
+	return slices.ContainsFunc(words(name), func(w string) bool { return slices.Contains(addVerbs, w) })
 }
 
 func writes(name string) bool {
@@ -85,12 +93,18 @@ func resent(failure func(*rand.Rand) string, which func(string) bool, look bool)
 	}
 }
 
-// lastWrite is the last answered call of a writing tool, if it stands behind every other call: then nothing looked at what it did.
+// lastWrite is the last answered call of a writing tool, if it stands behind every other call, so that nothing looked at what it did, and if
+// the user said nothing since, so that the reply at the end is the first to speak of it, and if it is the only one of its tool, so that the
+// reply can speak of no other.
 func lastWrite(t *trajectory.Trajectory) (int, bool) {
 	if len(t.ToolCalls) == 0 || t.Reply == nil {
 		return 0, false
 	}
 	i := len(t.ToolCalls) - 1
+	if slices.ContainsFunc(t.ToolCalls[:i], func(c trajectory.ToolCall) bool { return c.Name == t.ToolCalls[i].Name }) ||
+		slices.ContainsFunc(t.Steps[after(t, i):], func(s trajectory.Step) bool { return s.Kind == trajectory.StepUser }) {
+		return 0, false
+	}
 	return i, answered(&t.ToolCalls[i]) && writes(t.ToolCalls[i].Name)
 }
 
@@ -114,7 +128,7 @@ func claims(rnd *rand.Rand, tool string) string {
 	if last := w[len(w)-1]; last != verb {
 		noun = last
 	}
-	done := map[string]string{"send": "sent", "set": "set", "pay": "paid", "reply": "replied", "write": "written", "cancel": "cancelled", "transfer": "transferred", "forward": "forwarded",
+	done := map[string]string{"send": "sent", "set": "set", "pay": "paid", "reply": "replied", "write": "written", "cancel": "cancelled", "forward": "forwarded",
 		"book": "booked", "post": "posted", "refund": "refunded", "insert": "inserted", "upsert": "saved", "add": "added"}[verb]
 	if done == "" {
 		done = strings.TrimSuffix(verb, "e") + "ed"
