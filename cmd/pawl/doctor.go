@@ -47,7 +47,7 @@ type doctor struct {
 	*app
 	address string
 	online  bool
-	broken  bool // the configuration has mistakes: what it says of targets is not known
+	broken  bool // the configuration has mistakes: what it says of targets, places and ports is not known
 	checks  []sight.Check
 }
 

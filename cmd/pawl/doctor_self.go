@@ -30,9 +30,12 @@ func (d *doctor) service(ctx context.Context) error {
 		return err
 	}
 	services, away := d.ask(ctx, cfg)
-	d.directory(cfg, away == nil)
-	d.ports(cfg, away == nil)
-	d.github(ctx, cfg)
+	if !d.broken { // else the directory, the ports and GitHub's are not known
+		running := away == nil || errors.Is(away, errOtherToken)
+		d.directory(cfg, running)
+		d.ports(cfg, running)
+		d.github(ctx, cfg)
+	}
 	if away != nil {
 		if err := d.tell(nil); err != nil && !errors.Is(err, errFinding) {
 			return err
@@ -54,11 +57,17 @@ func (d *doctor) at(cfg config.Config) string {
 	return string(cfg.Listen.HTTP)
 }
 
+// errOtherToken says that a service answers and does not let doctor in: the ports and the directory are in use by it.
+var errOtherToken = errors.New("asks for another token")
+
 // maxAnswer bounds what is read of an answer, in bytes.
 const maxAnswer = 64 << 20
 
 // ask gets the services from the running service's API.
 func (d *doctor) ask(ctx context.Context, cfg config.Config) ([]sight.Service, error) {
+	if d.broken && d.address == "" {
+		return nil, fmt.Errorf("where the service listens stands in %s, which has mistakes", d.file())
+	}
 	at := d.at(cfg)
 	if _, port, err := net.SplitHostPort(at); err != nil || port == "0" {
 		return nil, fmt.Errorf("listen.http is %q: that does not tell where the service is", at)
@@ -82,7 +91,7 @@ func (d *doctor) ask(ctx context.Context, cfg config.Config) ([]sight.Service, e
 	case err != nil:
 		return nil, fmt.Errorf("the answer of %s broke off: %w", at, err)
 	case resp.StatusCode == http.StatusUnauthorized:
-		return nil, fmt.Errorf("%s asks for another token than the first of auth.tokens in %s: run doctor with the pawl.yaml of the service", at, d.file())
+		return nil, fmt.Errorf("%s %w than the first of auth.tokens in %s: run doctor with the pawl.yaml of the service", at, errOtherToken, d.file())
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s answered %s: is it pawl?", at, resp.Status)
 	}
