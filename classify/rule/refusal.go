@@ -11,12 +11,12 @@ import (
 // case, so that a document that merely quotes one does not match.
 type says struct {
 	who string
-	re  *regexp.Regexp
+	finder
 }
 
 const phraseWindow = 2000
 
-func wording(who, pattern string) says { return says{who, regexp.MustCompile(pattern)} }
+func wording(who, pattern string) says { return says{who, lookFor(pattern)} }
 
 // refusals are the words by which frameworks say that a tool's arguments are not what its schema wants. Strong ones are said by nobody else,
 // so they hold wherever they stand at the beginning of a result; the others only in what is an error already.
@@ -64,7 +64,7 @@ func speaker(list []says, text string) string {
 		return ""
 	}
 	for _, s := range list {
-		if s.re.MatchString(low) {
+		if s.in(low) {
 			return s.who
 		}
 	}
