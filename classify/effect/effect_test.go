@@ -15,7 +15,7 @@ func TestToolsByName(t *testing.T) {
 	for name, want := range map[string]string{
 		"send_email": "write twice", "email.send_email": "write twice", "sendEmail": "write twice", "SLACK_SEND_MESSAGE": "write twice", "gmail-send": "write twice",
 		"mcp__github__create_issue": "write twice", "createHTTPMonitor": "write twice", "issue_refund": "write twice", "place_order": "write twice", "stripe/create_charge": "write twice",
-		"delete_event": "write once", "update_reservation_flights": "write once", "set_status": "write once", "upsert_product": "write once", "write_file": "write once",
+		"delete_event": "write once", "update_reservation_flights": "write perhaps", "cancel_order": "write perhaps", "set_status": "write once", "upsert_product": "write once", "write_file": "write once",
 		"get_or_create_customer": "write twice", "erstelle_rechnung": "write twice", "enviar_correo": "write twice", "supprimer_fichier": "write once",
 		"get_order": "read", "list_updates": "read", "search_orders": "read", "order_status": "read", "email_list": "read", "order_search": "read", "get_refund": "read",
 		"check_delete_permission": "read", "post_history": "read", "buscar_pedidos": "read", "hole_bestellung": "read", "validate_product": "read", "refund_status": "read",
@@ -25,7 +25,7 @@ func TestToolsByName(t *testing.T) {
 		tool := ToolOf(&trajectory.Trajectory{}, nil, &trajectory.ToolCall{Name: name, Model: -1})
 		got := string(tool.Effect)
 		if tool.Writes() {
-			got += map[bool]string{true: " twice", false: " once"}[tool.Twice]
+			got += map[Twice]string{Doubles: " twice", Doubtful: " perhaps", Harmless: " once"}[tool.Twice]
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -43,7 +43,7 @@ func TestToolsByWord(t *testing.T) {
 	for name, want := range map[string]string{"valve": "write true the catalog", "send_probe": "read false the catalog", "pay": "write false the catalog", "knob": "write true its annotations",
 		"lamp": "write false its annotations", "gauge": "read false its annotations", "send_sms": "unknown false ", "create_a": "write false its name"} {
 		tool := ToolOf(&trajectory.Trajectory{ToolsOffered: offered}, c, &trajectory.ToolCall{Name: name, Model: -1})
-		if got := fmt.Sprintf("%s %t %s", tool.Effect, tool.Twice && tool.Writes(), tool.By); got != want {
+		if got := fmt.Sprintf("%s %t %s", tool.Effect, tool.Twice == Doubles, tool.By); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

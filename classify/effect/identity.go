@@ -104,3 +104,19 @@ func Values(c *trajectory.ToolCall) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// ByKey are the texts among a call's arguments, by key, in lower case: three signs and more, and at most 200.
+func ByKey(c *trajectory.ToolCall) map[string]string {
+	var o map[string]any
+	if c.Arguments.JSON == nil || json.Unmarshal(c.Arguments.JSON, &o) != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for k, v := range o {
+		s, _ := v.(string)
+		if s = strings.ToLower(strings.TrimSpace(s)); len(s) >= 3 && len(s) <= 200 {
+			out[k] = s
+		}
+	}
+	return out
+}

@@ -14,7 +14,7 @@ type Tool struct {
 	Name    string
 	Effect  catalog.Effect
 	By      string   // "the catalog", "its annotations" or "its name"; "" when unknown
-	Twice   bool     // doing it twice does it twice
+	Twice   Twice    // what doing it twice does
 	Verb    *Verb    // the verb of its name, nil when none is known
 	Objects []string // the other words of its name, in the singular
 }
@@ -30,7 +30,11 @@ func ToolOf(t *trajectory.Trajectory, c *catalog.Catalog, call *trajectory.ToolC
 	tool := byName(call.Name)
 	if d, ok := c.Tool(call.Name); ok && d.Effect != catalog.EffectUnknown {
 		tool.Effect, tool.By = d.Effect, "the catalog"
-		tool.Twice = d.Effect == catalog.EffectWrite && !d.Idempotent && (tool.Verb == nil || tool.Verb.Twice)
+		if d.Idempotent || d.Effect == catalog.EffectRead {
+			tool.Twice = Harmless
+		} else if tool.Verb == nil || tool.Verb.Effect == catalog.EffectRead {
+			tool.Twice = Doubles
+		}
 		return tool
 	}
 	if d, ok := definition(t, call); ok {
@@ -53,15 +57,17 @@ func definition(t *trajectory.Trajectory, call *trajectory.ToolCall) (trajectory
 func (t *Tool) annotated(d trajectory.ToolDef) {
 	switch {
 	case d.ReadOnly == trajectory.HintYes && t.Writes():
-		t.Effect, t.By, t.Twice = catalog.EffectUnknown, "", false
+		t.Effect, t.By, t.Twice = catalog.EffectUnknown, "", Harmless
 	case d.ReadOnly == trajectory.HintYes:
 		t.Effect, t.By = catalog.EffectRead, "its annotations"
 	case d.ReadOnly == trajectory.HintNo && !t.Reads():
 		t.Effect, t.By = catalog.EffectWrite, "its annotations"
-		t.Twice = t.Verb == nil && d.Idempotent == trajectory.HintNo || t.Verb != nil && t.Verb.Twice
+		if t.Verb == nil && d.Idempotent == trajectory.HintNo {
+			t.Twice = Doubles
+		}
 	}
 	if d.Idempotent == trajectory.HintYes {
-		t.Twice = false
+		t.Twice = Harmless
 	}
 }
 
@@ -74,6 +80,9 @@ func byName(name string) Tool {
 	if at >= 0 {
 		v := verbs[words[at]]
 		t.Verb, t.Effect, t.Twice, t.By = v, v.Effect, v.Twice, "its name"
+		if v.Twice == Doubtful && harmless[words[at]] {
+			t.Twice = Harmless
+		}
 	}
 	for i, w := range words {
 		if i != at && len(w) > 2 && !small[w] {
@@ -81,7 +90,7 @@ func byName(name string) Tool {
 		}
 	}
 	if t.Writes() && slices.ContainsFunc(words, func(w string) bool { return pretends[w] }) {
-		t.Effect, t.Twice = catalog.EffectUnknown, false
+		t.Effect, t.Twice = catalog.EffectUnknown, Harmless
 	}
 	return t
 }
@@ -117,7 +126,7 @@ func verbAt(words []string, from int) int {
 var light = map[string]bool{"issue": true, "make": true, "place": true, "initiate": true, "perform": true, "process": true, "request": true}
 
 // carries says that the word is a thing that tells by itself what is done.
-func carries(w string) bool { return nouns[w] && verbs[w].Twice }
+func carries(w string) bool { return nouns[w] && verbs[w].Twice == Doubles }
 
 // imperative are words that are things at times, but not where a name begins with them.
 var imperative = map[string]bool{"set": true, "put": true, "patch": true, "mark": true, "close": true, "merge": true, "change": true, "complete": true, "make": true}

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -56,11 +57,34 @@ func (e *effects) broughtAbout(x *effect.Effect) bool {
 		}
 		done := e.fate(i) == effect.Done
 		kin := tool.Name == x.Tool.Name || tool.Verb != nil && tool.Verb == x.Tool.Verb
+		if kin && done && toldApart(&e.t.ToolCalls[last.Call], c, turn.Reply) {
+			continue
+		}
 		if kin && (done || e.fate(i) == effect.Unseen || e.fate(i) == effect.Lost) || later && done && !tool.Writes() {
 			return true
 		}
 	}
 	return false
+}
+
+// toldApart says that the reply names both the thing of the failed call and that of the one which worked, such as two order numbers: then
+// it claims the two, and not one in other words.
+func toldApart(failed, worked *trajectory.ToolCall, reply string) bool {
+	low := strings.ToLower(reply)
+	for k, v := range effect.ByKey(failed) {
+		w := effect.ByKey(worked)[k]
+		if w != "" && v != w && likeness(v) == likeness(w) && strings.Contains(low, v) && strings.Contains(low, w) {
+			return true
+		}
+	}
+	return false
+}
+
+var letterRuns, numberRuns = regexp.MustCompile(`\pL+`), regexp.MustCompile(`\d+`)
+
+// likeness is the shape of a value: ORD-10231 and ORD-20417 are alike.
+func likeness(v string) string {
+	return numberRuns.ReplaceAllString(letterRuns.ReplaceAllString(v, "a"), "0")
 }
 
 // replaced says that another writing call to the same kind of thing, with a value of the arguments in common, worked: another way to the same end.
@@ -93,7 +117,8 @@ func (e *effects) done(turn int) []*effect.Verb {
 
 // claim says how the answer of an effect's turn claims it.
 func (e *effects) claim(x *effect.Effect) effect.Claim {
-	claim, _ := effect.Claims(e.Turns[x.Turn].Reply, x.Tool.Verb, e.done(x.Turn)...)
+	others := slices.DeleteFunc(e.done(x.Turn), func(v *effect.Verb) bool { return v == x.Tool.Verb }) // of its own kind broughtAbout judges
+	claim, _ := effect.Claims(e.Turns[x.Turn].Reply, x.Tool.Verb, others...)
 	if claim == effect.Plain && e.anyDone(x.Turn) {
 		return effect.NoClaim
 	}

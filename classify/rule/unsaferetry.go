@@ -17,7 +17,8 @@ var UnsafeRetry = add(classify.Rule{
 		Why: "The first attempt may have worked: then the customer is charged, mailed or booked twice. Its failure may have come after the request was on " +
 			"its way (a timeout, a lost connection, a 5xx), the same tool was called again with the same arguments, nothing that could have shown the " +
 			"effect was read in between, and doing it twice does it twice. Refusals, rate limits, requests that never left, tools declared idempotent, " +
-			"verbs such as set or delete, equal idempotency keys, and effects that the user asked for again are left out. Retries of the framework count like the model's own.",
+			"verbs such as set or delete, equal idempotency keys, and effects that the user asked for again are left out. Of verbs such as update or cancel, " +
+			"which are often harmless twice, it is a warning. Retries of the framework count like the model's own.",
 		Fix:     "Pass an idempotency key that stays the same for all attempts, or read the object back before the call is made again.",
 		Example: "charge_card {\"order\":\"A1\",\"amount\":20} -> timed out; charge_card {\"order\":\"A1\",\"amount\":20} -> ok",
 	},
@@ -33,7 +34,7 @@ func checkUnsafeRetry(in *classify.Input) classify.Result {
 	open := false
 	for i := range e.Effects {
 		x := &e.Effects[i]
-		if !x.Tool.Twice || !ours(x) {
+		if x.Tool.Twice == effect.Harmless || !ours(x) {
 			continue
 		}
 		if f, ok := e.resent(x); ok {
@@ -85,6 +86,9 @@ func (e *effects) resentFinding(x *effect.Effect, r effect.Resend, a, b *traject
 	if r.First.Fate == effect.Broke {
 		f.Confidence = 0.82 // a server that breaks has often done nothing
 	}
+	if x.Tool.Twice == effect.Doubtful {
+		f.Severity, f.Confidence = classify.Warning, f.Confidence-0.22
+	}
 	f.Title = name + " sent again while its first outcome was unknown"
 	who := "it was called again with the same arguments"
 	if a.ID != "" && a.ID == b.ID {
@@ -93,6 +97,9 @@ func (e *effects) resentFinding(x *effect.Effect, r effect.Resend, a, b *traject
 	f.Why = fmt.Sprintf("of the first call of %s nobody knows whether it worked (%s), and %s without reading in between what it had done; the effect may be there twice", name, r.First.How, who)
 	if effect.OtherOnceKey(a, b) {
 		f.Why += ", and the idempotency keys of the two differ"
+	}
+	if x.Tool.Twice == effect.Doubtful {
+		f.Why += "; what it does is often harmless twice, but nothing declares it so"
 	}
 	f.Why += "."
 	f.Evidence = []classify.Evidence{
