@@ -21,13 +21,27 @@ const (
 	EffectUnknown Effect = "unknown"
 )
 
-// Tool is what the team declares about one tool.
+// Annotations are what an MCP server says of a tool's behaviour; nil where it says nothing. They are claims, not proofs.
+type Annotations struct {
+	ReadOnly    *bool `json:"readOnlyHint,omitzero"`
+	Destructive *bool `json:"destructiveHint,omitzero"`
+	Idempotent  *bool `json:"idempotentHint,omitzero"`
+	OpenWorld   *bool `json:"openWorldHint,omitzero"`
+}
+
+// Tool is what is known of one tool: what the team declares, and what a server, a file or spans said when somebody looked.
 type Tool struct {
-	Name       string
-	Schema     jsontext.Value // JSON Schema of the arguments, nil when not declared
-	Effect     Effect         // "" counts as unknown
-	Idempotent bool
-	Execution  map[string]any // the execution declaration as written, e.g. {"llm": "never"}
+	Name         string
+	Title        string
+	Description  string
+	Schema       jsontext.Value // JSON Schema of the arguments, nil when not declared
+	OutputSchema jsontext.Value // JSON Schema of the structured result, nil when not declared
+	Annotations  Annotations
+	Server       string // who offers it, "name" or "name@version"; "" when unknown
+	Effect       Effect // "" counts as unknown
+	Idempotent   bool
+	Execution    map[string]any // the execution declaration as written, e.g. {"llm": "never"}
+	Digest       string         // Sum of the tool when it was pinned, "" when it was not
 }
 
 // Catalog is a set of tools by name.
@@ -59,6 +73,10 @@ func (c *Catalog) index(i int) error {
 		return fmt.Errorf("catalog: tool %s: effect %q is none of read, write, unknown", t.Name, t.Effect)
 	case t.Schema != nil && !t.Schema.IsValid():
 		return fmt.Errorf("catalog: tool %s: schema is not JSON", t.Name)
+	case t.OutputSchema != nil && !t.OutputSchema.IsValid():
+		return fmt.Errorf("catalog: tool %s: output schema is not JSON", t.Name)
+	case t.Digest != "" && t.Digest != t.Sum():
+		return fmt.Errorf("catalog: tool %s: its digest is not that of what is written here: it was edited after it was pinned; pin it again with `pawl tools import`, or take the digest out", t.Name)
 	}
 	if _, double := c.byName[t.Name]; double {
 		return fmt.Errorf("catalog: tool %s is declared twice", t.Name)

@@ -25,7 +25,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the wants and the matrix")
 
 // A fixture is a txtar file: prose in the comment, then "trajectory" in the form of texttraj, perhaps "params" (JSON), "catalog" (JSON list
-// of {name, schema, execution, effect, idempotent}) and "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD), and "want".
+// of {name, description, schema, output_schema, execution, effect, idempotent, server, pinned}) and "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD), and "want".
 // Its name begins with what it must be: match, near (must not match, although it nearly does) or blind (inapplicable).
 type fixture struct {
 	path string
@@ -97,19 +97,27 @@ func (f fixture) catalog(t *testing.T) *catalog.Catalog {
 		return nil
 	}
 	var in []struct {
-		Name      string         `json:"name"`
-		Schema    jsontext.Value `json:"schema"`
-		Execution map[string]any `json:"execution"`
-
-		Effect     catalog.Effect `json:"effect"`
-		Idempotent bool           `json:"idempotent"`
+		Name        string         `json:"name"`
+		Description string         `json:"description"`
+		Schema      jsontext.Value `json:"schema"`
+		Output      jsontext.Value `json:"output_schema"`
+		Execution   map[string]any `json:"execution"`
+		Effect      catalog.Effect `json:"effect"`
+		Idempotent  bool           `json:"idempotent"`
+		Server      string         `json:"server"`
+		Pinned      bool           `json:"pinned"`
 	}
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		t.Fatalf("%s: catalog: %v", f.path, err)
 	}
 	var tools []catalog.Tool
 	for _, d := range in {
-		tools = append(tools, catalog.Tool{Name: d.Name, Schema: d.Schema, Execution: d.Execution, Effect: d.Effect, Idempotent: d.Idempotent})
+		tool := catalog.Tool{Name: d.Name, Description: d.Description, Schema: d.Schema, OutputSchema: d.Output, Execution: d.Execution,
+			Effect: d.Effect, Idempotent: d.Idempotent, Server: d.Server}
+		if d.Pinned {
+			tool = tool.Pin()
+		}
+		tools = append(tools, tool)
 	}
 	c, err := catalog.New(tools)
 	if err != nil {

@@ -14,7 +14,7 @@ func (t *Trajectory) Clone() *Trajectory {
 	c.Handoffs, c.Steps, c.Gaps, c.Facts = slices.Clone(t.Handoffs), slices.Clone(t.Steps), slices.Clone(t.Gaps), slices.Clone(t.Facts)
 	c.Reply, c.RootError = copied(t.Reply), copied(t.RootError)
 	c.ModelCalls = each(t.ModelCalls, ModelCall.clone)
-	c.ToolCalls = each(t.ToolCalls, func(x ToolCall) ToolCall { x.Error = copied(x.Error); return x })
+	c.ToolCalls = each(t.ToolCalls, func(x ToolCall) ToolCall { x.Error, x.Beneath = copied(x.Error), slices.Clone(x.Beneath); return x })
 	c.AgentTotals = each(t.AgentTotals, func(x AgentTotal) AgentTotal { x.Usage = x.Usage.clone(); return x })
 	c.Feedback = each(t.Feedback, func(x Feedback) Feedback { x.Score = copied(x.Score); return x })
 	c.Telemetry.Emitters, c.Telemetry.DoubledBy = slices.Clone(t.Telemetry.Emitters), slices.Clone(t.Telemetry.DoubledBy)

@@ -239,7 +239,7 @@ func (b *builder) modelCall(n *node) ModelCall {
 	m := ModelCall{
 		SpanID: n.span.ID, Agent: n.agentName, Provider: f.Provider, ModelRequested: f.ModelRequested, ModelResponded: f.ModelResponded,
 		ResponseID: f.ResponseID, Usage: n.wholeUsage(), FinishRaw: f.FinishRaw, FinishReason: finishOf(f.FinishRaw),
-		Offered: f.Offered, Text: textOf(f.Output), Start: n.start, End: n.end, Streamed: f.Streamed,
+		Offered: f.Offered, Wanted: n.outputWanted(), Text: textOf(f.Output), Start: n.start, End: n.end, Streamed: f.Streamed,
 	}
 	if n.err != nil && !(b.smeared(n) && len(f.Output) > 0) {
 		e := *n.err

@@ -473,6 +473,6 @@ func (b *builder) requested(a *asked, at time.Time, t *ToolCall) {
 func (b *builder) executed(n *node, t *ToolCall) {
 	*t = ToolCall{
 		SpanID: n.span.ID, ID: n.facts.CallID, Name: n.facts.ToolName, Agent: n.agentName, Model: -1, Executed: true,
-		Arguments: n.facts.Arguments, Start: n.start, End: n.end,
+		Arguments: n.facts.Arguments, Beneath: n.beneath(), Start: n.start, End: n.end,
 	}
 }

@@ -108,6 +108,7 @@ type ModelCall struct {
 	FinishRaw      string       // as the emitter spelled it
 	Offered        *ToolSet     // the tools this very call could choose from; nil when the data does not say
 	New            []Message    // messages of the input that no earlier call of the same agent had
+	Wanted         Wanted       // the shape that the request wants the answer to have
 	System         string       // the instructions that the call brings, or that its agent states; "" when an earlier call of the agent told them
 	Text           string       // assistant text of the answer
 	ToolCalls      []int        // requested calls, as indexes into Trajectory.ToolCalls
@@ -221,6 +222,7 @@ type ToolCall struct {
 	HasResult     bool // a result was recorded, on the span or in a later input
 	Outcome       Outcome
 	Error         *Error
+	Beneath       []Beneath // what was seen to run below its execution, in order; nil also when the emitter shows nothing there
 	Start, End    time.Time
 
 	answered bool // a later input tells of an answer, be it one whose content was not recorded
@@ -305,6 +307,9 @@ const (
 	FactClock         Fact = "real_clock"
 	FactBaseline      Fact = "baseline" // enough earlier runs of the route; supplied by pawl, never by a span
 	FactDialect       Fact = "known_dialect"
+	FactOutputSchema  Fact = "output_schema"         // the shape that a request wants the answer to have
+	FactDeclaration   Fact = "execution_declaration" // what the team says of a tool's execution; supplied by config, never by a span
+	FactPinned        Fact = "pinned_tools"          // tools as they were when somebody looked at them; supplied by a catalog, never by a span
 )
 
 // Gap is a fact that the trace lacks, and what would supply it.

@@ -6,13 +6,14 @@
 //	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
 //	system You are a shop's assistant.
 //	user Where is my order?
-//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"]
+//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"] [wants=json|SCHEMA]
 //	total a1 [agent=a] [in=10] [out=5] [cached=2]   an agent's total, which stands for the calls above that tell no usage
 //	call c1 get_order {"id":1}      requested by the model call above it, executed, without a result unless said below
 //	  ok {"status":"sent"}          result and outcome: ok, error or denied, then the result
 //	  error {"error":"no such id"}
 //	  fails some message            the span's error, which is no result
 //	  missing | unknown | timeout   outcome without a result
+//	  beneath model NAME | beneath host NAME    what was seen to run below it
 //	  noargs | cut | unrequested | unexecuted | recalled
 //	handoff a b
 //	reply It was sent.
@@ -180,6 +181,11 @@ func (r *reader) modelCall(rest string) error {
 			m.Text = v
 		case "error":
 			m.Error = &trajectory.Error{Message: v}
+		case "wants":
+			m.Wanted.JSON = true
+			if v != "json" {
+				m.Wanted.Schema = jsontext.Value(v)
+			}
 		default:
 			return fmt.Errorf("unknown option %q of model", k)
 		}
@@ -262,6 +268,13 @@ func (r *reader) more(word, rest string) error {
 		c.Requested, c.Model, c.RequestSpanID = false, -1, ""
 	case "recalled":
 		c.Requested, c.Executed, c.Recalled, c.Model = true, false, true, -1
+	case "beneath":
+		kind, name, _ := strings.Cut(rest, " ")
+		b := trajectory.Beneath{SpanID: fmt.Sprintf("%s-%d", c.SpanID, len(c.Beneath)+1), Model: name}
+		if kind == "host" {
+			b.Model, b.Host = "", name
+		}
+		c.Beneath = append(c.Beneath, b)
 	case "unexecuted":
 		c.Executed = false
 	default:
