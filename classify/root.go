@@ -109,6 +109,9 @@ func placeOf(t *trajectory.Trajectory, f Finding) place {
 			p.calls = append(p.calls, i)
 		}
 	}
+	if tool := f.Fingerprint.Part("tool"); tool != "" {
+		p.tools = append(p.tools, tool) // it may stand on the model call that names the tool
+	}
 	for _, i := range p.calls {
 		p.tools = append(p.tools, SafeName(t.ToolCalls[i].Name))
 	}

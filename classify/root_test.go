@@ -49,6 +49,12 @@ func TestRoots(t *testing.T) {
 			said("a", SchemaViolation, Blocking, 2, "c0", 0.97), said("b", FabricatedSuccess, Blocking, 3, "c1", 0.9)}, SchemaViolation, []Label{SchemaViolation, FabricatedSuccess}},
 		{"the reply that claims what the refused call did not do", []Rule{
 			said("a", SchemaViolation, Blocking, 6, "c2", 0.97), said("b", FabricatedSuccess, Blocking, 7, "", 0.9)}, SchemaViolation, []Label{SchemaViolation}},
+		{"a call of another tool, written as text", []Rule{
+			said("a", HallucinatedData, Blocking, 2, "c0", 0.97), ruleOf("b", MissingToolResult, Blocking, func(in *Input) Result {
+				f := in.Finding("a", Name("tool", "search"))
+				f.Step = -1
+				return Match(f)
+			})}, HallucinatedData, []Label{HallucinatedData, MissingToolResult}},
 		{"another turn", []Rule{
 			said("a", SchemaViolation, Blocking, 2, "c0", 0.97), said("b", HallucinatedData, Blocking, 6, "c2", 0.9)}, SchemaViolation, []Label{SchemaViolation, HallucinatedData}},
 		{"two decisions in one turn", []Rule{
