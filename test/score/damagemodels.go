@@ -3,6 +3,8 @@ package main
 import (
 	"math/rand/v2"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
@@ -32,6 +34,12 @@ func modelDamages() []damage {
 			}
 			return ok
 		}},
+		{"answer of another shape", classify.OutputViolation, false, func(t *trajectory.Trajectory, rnd *rand.Rand) bool {
+			return shaped(t, one(rnd, `{"text":"It is on its way."}`, `{"answer":7,"sure":true}`, "It is on its way.", `{"answer":"It is on its way.","sure":"very"}`))
+		}},
+		{"answer of the shape", classify.OutputViolation, true, func(t *trajectory.Trajectory, rnd *rand.Rand) bool {
+			return shaped(t, one(rnd, `{"answer":"It is on its way."}`, "```json\n{\"answer\":\"It is on its way.\",\"sure\":0.9}\n```", `{"answer":"It is on its way.","sure":1,"note":null}`))
+		}},
 		{"another model answers", classify.ModelDrift, false, responded("mistral-tiny-2312")},
 		{"a dated name of the same model", classify.ModelDrift, true, responded("")},
 	}
@@ -54,6 +62,18 @@ func broken(t *trajectory.Trajectory, e trajectory.Error) bool {
 	}
 	change.DropStep(t, len(t.Steps)-1)
 	t.Reply, m.Text, m.FinishReason, m.FinishRaw, m.Error, t.RootError = nil, "", "", "", &e, new(e)
+	return true
+}
+
+// shaped makes the last request want an answer of a shape, and the model answer this.
+func shaped(t *trajectory.Trajectory, text string) bool {
+	m, ok := lastModel(t)
+	if !ok {
+		return false
+	}
+	change.Reply(t, text)
+	m.Text, m.Wanted.JSON = text, true
+	m.Wanted.Schema = jsontext.Value(`{"type":"object","properties":{"answer":{"type":"string"},"sure":{"type":"number"}},"required":["answer"]}`)
 	return true
 }
 
