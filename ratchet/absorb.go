@@ -46,6 +46,10 @@ type Absorber struct {
 	talk sync.Mutex           // held while a session is read or changed, so that open does not fall behind
 	open map[string]time.Time // sessions that are to be judged once they are quiet, by key: when each was last heard of
 
+	own     map[string]Precision // of the sweep alone: what the team decided, counted at ownAt
+	ownAt   time.Time
+	unknown map[string]string // of the sweep alone: groups that wait until it is known how often a rule is right, by fingerprint digest; which rule
+
 	looked map[string]time.Time // of the sweep alone: when a batch was last looked at, by its key
 	told   map[string]bool      // of the fold alone: what could not be folded, so that it is said once
 }
@@ -54,7 +58,7 @@ type Absorber struct {
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
 	o.CasesPerPR, o.SessionQuiet = orDefault(o.CasesPerPR, 10), orDefault(o.SessionQuiet, 30*time.Minute)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, looked: map[string]time.Time{}, told: map[string]bool{}}
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, looked: map[string]time.Time{}, unknown: map[string]string{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {

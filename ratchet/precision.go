@@ -1,7 +1,11 @@
 package ratchet
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/pawl-dev/pawl/ghpr"
 )
@@ -75,4 +79,47 @@ func findings(n int) string {
 		return "1 judged finding"
 	}
 	return fmt.Sprintf("%d judged findings", n)
+}
+
+// ownEvery is how often the team's decisions are counted: it takes a look at every group.
+const ownEvery = time.Minute
+
+// policy is the policy with what the team has decided so far. Groups that waited for that are looked at again.
+func (a *Absorber) policy(ctx context.Context, now time.Time) (Policy, error) {
+	p := a.opts.Policy
+	if p.MinJudged <= 0 {
+		return p, nil
+	}
+	if a.own == nil || now.Sub(a.ownAt) >= ownEvery {
+		gs, err := a.Groups(ctx)
+		if err != nil {
+			return p, err
+		}
+		batches, err := a.Batches(ctx)
+		if err != nil {
+			return p, err
+		}
+		byKey := map[string]*Batch{}
+		for i := range batches {
+			byKey[batches[i].Key()] = &batches[i]
+		}
+		a.own, a.ownAt = Own(gs, byKey), now
+	}
+	p.Own = a.own
+	for _, fp := range slices.Sorted(maps.Keys(a.unknown)) {
+		if trusted, _ := p.trusts(a.unknown[fp]); trusted {
+			delete(a.unknown, fp)
+			a.touch(fp, false)
+		}
+	}
+	return p, nil
+}
+
+// waitFor notes a group that is not due for no other reason than that its rule is not known well enough.
+func (a *Absorber) waitFor(fp string, g *Group, p Policy) {
+	if wanted, _ := p.wants(g); wanted {
+		if trusted, _ := p.trusts(g.Rule); !trusted {
+			a.unknown[fp] = g.Rule
+		}
+	}
 }

@@ -30,7 +30,10 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	if !a.opts.Propose {
 		return errors.Join(errs...)
 	}
-	policy := sync.OnceValues(func() (Policy, error) { return a.policy(ctx) })
+	policy, err := a.policy(ctx, now)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
 	dirty := a.takeDirty()
 	for _, fp := range slices.Sorted(maps.Keys(dirty)) {
 		if err := a.absorb(ctx, now, fp, dirty[fp], base, policy); err != nil {
@@ -75,28 +78,6 @@ func (a *Absorber) rederive(ctx context.Context) error {
 	return a.reopen(ctx)
 }
 
-// policy is the policy with what the team has decided so far, where that matters.
-func (a *Absorber) policy(ctx context.Context) (Policy, error) {
-	p := a.opts.Policy
-	if p.MinJudged <= 0 {
-		return p, nil
-	}
-	gs, err := a.Groups(ctx)
-	if err != nil {
-		return p, err
-	}
-	batches, err := a.Batches(ctx)
-	if err != nil {
-		return p, err
-	}
-	byKey := map[string]*Batch{}
-	for i := range batches {
-		byKey[batches[i].Key()] = &batches[i]
-	}
-	p.Own = Own(gs, byKey)
-	return p, nil
-}
-
 // Batches reads all batches.
 func (a *Absorber) Batches(ctx context.Context) ([]Batch, error) {
 	var out []Batch
@@ -139,7 +120,7 @@ func (a *Absorber) Plan(ctx context.Context, b *Batch) (ghpr.Plan, error) {
 }
 
 // absorb makes the group's case, if it is due, and lets it join a batch. anew tries specimens again of which no case could be made before.
-func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bool, base baselines, policy func() (Policy, error)) error {
+func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bool, base baselines, policy Policy) error {
 	g, err := a.Group(ctx, fp)
 	if errors.Is(err, queue.ErrNotFound) {
 		return nil // nothing could be folded into it
@@ -153,14 +134,8 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 	if len(g.Specimens) == 0 {
 		return nil
 	}
-	if due, _ := a.opts.Policy.wants(&g); !due && !g.Approved() {
-		return nil
-	}
-	p, err := policy()
-	if err != nil {
-		return err
-	}
-	if due, _ := p.Due(&g); !due {
+	if due, _ := policy.Due(&g); !due {
+		a.waitFor(fp, &g, policy)
 		return nil
 	}
 	target, ok := TargetFor(a.opts.Targets, g.service())
