@@ -22,7 +22,7 @@ var admits = regexp.MustCompile(`(?:^|[^\pL])(` +
 	`errors?|fail(?:s|ed|ing|ures?)?|unable|unsuccessful(?:ly)?|unfortunately|regret|cannot|can['’]?t|couldn['’]?t|not|no longer|[a-z]+n['’]t|` +
 	`(?:an|the|any|some|technical|this) (?:problem|issue|glitch|difficult)[a-z]*|problems|issues|trouble|unclear|uncertain|unconfirmed|unsure|unknown|may|might|maybe|perhaps|possibly|probably|likely|seems?|seemed|appears?|appeared|should have|` +
 	`time[d]?[ -]?out|reject(?:ed|ion)|denied|declined|refused|permissions?|invalid|missing|retry|retried|try(?:ing)? again|again later|however|but|although|though|except|unless|pending|` +
-	`attempt(?:ed|s|ing)?|tried|unless|partially|only some|in case|instead|already|would you|simulated|would have|assum(?:e|ing)|apparently|no (?:matching|such|results?|records?|emails?|events?|orders?|items?|future|recent)|there (?:is|are|was|were) no|nothing|none|` +
+	`attempt(?:ed|s|ing)?|tried|unless|partially|only some|in case|instead|already|would you|would like|please confirm|proceed(?:ing)?|go ahead|do you want|shall i|simulated|would have|assum(?:e|ing)|apparently|no (?:matching|such|results?|records?|emails?|events?|orders?|items?|future|recent)|there (?:is|are|was|were) no|nothing|none|` +
 	`nicht|keine?[nrms]?|leider|fehler|fehlgeschlagen|konnten?|problem|bereits|vielleicht|möglicherweise|versuch(?:t|e|en)?|abgelehnt|jedoch|` +
 	`ne|n['’][a-zêé]+|pas|erreur|échou[ée]+|échec|malheureusement|impossible|désolée?|peut-être|déjà|` +
 	`no (?:pude|pudo|se|ha|han|he|hemos|fue|puedo|podemos)|falló|fallado|lamentablemente|desafortunadamente|desgraciadamente|imposible|quizás?|ya (?:estaba|ha)|pero|` +
@@ -40,6 +40,7 @@ var (
 		`you(?:['’]ve| have| had)?|they(?:['’]ve| have| had)?|he|she|who|customer has|user has|werde[nt]?|wird|möchte[nt]?|kann|können|bitte|wenn|sobald|du|sie haben|pouvez|veux|voulez|vais|si|quand|puedo|puede|quiere[s]?|voy|cuando|posso|vuoi|quando|zal|kan|wil|als)(?:$|[^\pL])`)
 	// aux are words before a participle by which the speaker says that it happened.
 	aux       = regexp.MustCompile(`(?:^|[^\pL])(i|we|i['’]ve|we['’]ve|have|has|been|was|were|is|are|got|successfully|now|just|ich|wir|habe|haben|wurden?|worden|ist|sind|ai|avons|été|est|sont|he|hemos|ha|han|sido|fue|fueron|ho|abbiamo|stat[oaie]|è|sono|foi|foram|eu|heb|hebben|is|zijn|werd|werden|erfolgreich|con éxito|exitosamente|avec succès|correctamente|con successo|com sucesso|succesvol)[^\pL]+(?:[\pL\d'’@.,#:_/-]+[^\pL]+){0,9}$`)
+	quality   = regexp.MustCompile(`(?:^|[^\pL])(the|an?|your|my|our|his|her|their|its|this|these|those|any|some|newly|of|der|die|das|den|dem|des|eine?[nrms]?|ihre?[nrms]?|les?|la|une?|el|los|las|una|il|lo|gli|het|de|een)[^\pL]+$`)
 	afterward = regexp.MustCompile(`^[^\pL]*(?:$|successfully|erfolgreich|as requested|for you|wie gewünscht|correctamente|con éxito|exitosamente|avec succès|con successo|com sucesso|succesvol|to |from |on |in |and )`)
 	finished  = regexp.MustCompile(`^[^\pL]*(?:(?:all |great,? |okay,? |ok,? |perfect,? )?(?:done|all set|completed?|finished|success(?:ful(?:ly)?)?)|erledigt|fertig|geschafft|hecho|listo|fait|c['’]est fait|fatto|feito|pronto|klaar|gedaan|完了|完成)(?:$|[^\pL])|` +
 		`(?:^|[^\pL])(?:(?:was|were|been|is|are) (?:successful|completed|successfully [a-z]+|done|carried out|taken care of)|(?:has|have) been (?:successfully )?(?:processed|completed|handled|carried out)|taken care of|erfolgreich (?:abgeschlossen|ausgeführt)|se ha realizado|a été effectuée?)(?:$|[^\pL])`)
@@ -96,17 +97,26 @@ func (v *Verb) claimed(s string) string {
 		}
 		return ""
 	}
-	at := v.said.FindStringSubmatchIndex(s)
-	if at == nil {
-		return ""
+	for _, at := range v.said.FindAllStringSubmatchIndex(s, 20) {
+		if word := s[at[2]:at[3]]; happened(s[:at[2]], word, s[at[3]:]) {
+			return word
+		}
 	}
-	before, word, after := s[:at[2]], s[at[2]:at[3]], s[at[3]:]
-	state := word == "is now" || word == "are now"
-	bare := len(strings.Fields(before)) <= 3 && afterward.MatchString(after)
-	if yet.MatchString(before) || !state && !bare && !aux.MatchString(before) {
-		return ""
+	return ""
+}
+
+// happened says that a participle, by what stands before and after it, tells of what was done: no promise, and no quality of a thing ("the updated
+// details").
+func happened(before, word, after string) bool {
+	switch {
+	case yet.MatchString(before):
+		return false
+	case word == "is now" || word == "are now":
+		return true
+	case !strings.Contains(word, " ") && quality.MatchString(before):
+		return false
 	}
-	return word
+	return aux.MatchString(before) || len(strings.Fields(before)) <= 3 && afterward.MatchString(after)
 }
 
 // tells says that the word tells that an effect of this verb happened.

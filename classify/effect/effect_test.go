@@ -85,6 +85,7 @@ func TestClaims(t *testing.T) {
 		{"Here is a draft: \"I have sent the parcel.\"", "send_email", NoClaim}, {"Leider konnte die Mail nicht gesendet werden.", "send_email", NoClaim}, {"El correo no se ha enviado.", "send_email", NoClaim},
 		{"Le courriel n'a pas été envoyé.", "send_email", NoClaim}, {"送信できませんでした。", "send_email", NoClaim}, {"Breakfast is at eight.", "send_email", NoClaim}, {"", "send_email", NoClaim},
 		{"The emails sent by Nadia are in the archive.", "send_email", NoClaim}, {"It had already been cancelled.", "cancel_order", NoClaim},
+		{"Here are the updated details of the booking.", "update_booking", NoClaim}, {"Your booking was changed. Please confirm if you would like to proceed.", "update_booking", NoClaim}, {"Your reply was sent.", "reply_email", Named},
 	} {
 		got, _ := Claims(c.reply, byName(c.tool).Verb)
 		if got != c.want {

@@ -81,7 +81,7 @@ var families = []*Verb{
 	family("pay", Doubles, "pay purchase buy withdraw deposit pagar payer bezahlen überweisen comprar acheter kaufen pagare betalen", "charge debit credit wire transfer payout payment order checkout bill invoice",
 		`paid|charged|purchased|bought|transferred|withdrawn|deposited|debited|credited|wired|billed|ordered|placed|invoiced|issued|bezahlt|überwiesen|gekauft|bestellt|payée?s?|achetée?s?|virée?s?|pagad[oa]s?|comprad[oa]s?|transferid[oa]s?|pagat[oaie]|trasferit[oaie]|betaald|overgemaakt`),
 	family("refund", Doubles, "reimburse erstatten rembourser reembolsar rimborsare terugbetalen", "refund",
-		`refunded|reimbursed|(?:refund|reimbursement) (?:has been |was |is )?(?:issued|processed|completed|initiated)|(?:issued|processed|initiated) (?:a|the|your) (?:full |partial )?refund|erstattet|zurückerstattet|remboursée?s?|reembolsad[oa]s?|rimborsat[oaie]|terugbetaald`),
+		`refunded|reimbursed|issued|(?:refund|reimbursement) (?:has been |was |is )?(?:issued|processed|completed|initiated)|(?:issued|processed|initiated) (?:a|the|your) (?:full |partial )?refund|erstattet|zurückerstattet|remboursée?s?|reembolsad[oa]s?|rimborsat[oaie]|terugbetaald`),
 	family("publish", Doubles, "publish submit trigger launch deploy release retry rerun veröffentlichen publier publicar pubblicare publiceren", "post tweet comment",
 		`published|posted|submitted|triggered|launched|deployed|released|commented|tweeted|shared|started|veröffentlicht|gepostet|eingereicht|publiée?s?|soumise?s?|publicad[oa]s?|pubblicat[oaie]|gepubliceerd|ingediend`),
 	family("cancel", Doubtful, "cancel void revoke abort terminate stornieren storniere kündigen cancelar annuler annullare annuleren", "",

@@ -31,19 +31,26 @@ func (e *effects) fate(i int) effect.Fate {
 	return effect.OutcomeOf(&e.t.ToolCalls[i], e.tool(i).Writes()).Fate
 }
 
+// calls are the tool calls of the turns from one to another, in order.
+func (e *effects) calls(from, to int) (out []int) {
+	for _, t := range e.Turns[from : to+1] {
+		out = append(out, t.Calls...)
+	}
+	return out
+}
+
 // ours says that the effect is one of the team's tools.
 func ours(x *effect.Effect) bool { return !pseudo(x.Tool.Name) }
 
-// broughtAbout says that the effect may have been brought about by something else in its turn: a call of the same kind that worked or of which the
+// broughtAbout says that the effect may have been brought about by something else up to that turn: a call of the same kind that worked or of which the
 // outcome is not in the data, or, later, one of a tool of which nobody knows what it does, or another agent.
-func (e *effects) broughtAbout(x *effect.Effect) bool {
+func (e *effects) broughtAbout(x *effect.Effect, turn int) bool {
 	last := x.Last()
-	turn := e.Turns[x.Turn]
 	if slices.ContainsFunc(e.t.Handoffs, func(h trajectory.Handoff) bool { return h.Start.After(e.t.ToolCalls[last.Call].Start) }) {
 		return true
 	}
 	later := false
-	for _, i := range turn.Calls {
+	for _, i := range e.calls(x.Turn, turn) {
 		if i == last.Call {
 			later = true
 			continue
@@ -57,7 +64,7 @@ func (e *effects) broughtAbout(x *effect.Effect) bool {
 		}
 		done := e.fate(i) == effect.Done
 		kin := tool.Name == x.Tool.Name || tool.Verb != nil && tool.Verb == x.Tool.Verb
-		if kin && done && toldApart(&e.t.ToolCalls[last.Call], c, turn.Reply) {
+		if kin && done && toldApart(&e.t.ToolCalls[last.Call], c, e.Turns[turn].Reply) {
 			continue
 		}
 		if kin && (done || e.fate(i) == effect.Unseen || e.fate(i) == effect.Lost) || later && done && !tool.Writes() {
@@ -88,41 +95,52 @@ func likeness(v string) string {
 }
 
 // replaced says that another writing call to the same kind of thing, with a value of the arguments in common, worked: another way to the same end.
-func (e *effects) replaced(x *effect.Effect) bool {
-	return slices.ContainsFunc(e.Turns[x.Turn].Calls, func(i int) bool {
+func (e *effects) replaced(x *effect.Effect, turn int) bool {
+	return slices.ContainsFunc(e.calls(x.Turn, turn), func(i int) bool {
 		tool := e.tool(i)
 		alike := slices.ContainsFunc(tool.Objects, func(w string) bool { return slices.Contains(x.Tool.Objects, w) })
 		return tool.Writes() && alike && e.fate(i) == effect.Done && effect.Share(&e.t.ToolCalls[i], &e.t.ToolCalls[x.Last().Call])
 	})
 }
 
-// anyDone says that some writing call of the turn worked, or may have: then what is "done" may be that.
-func (e *effects) anyDone(turn int) bool {
-	return slices.ContainsFunc(e.Turns[turn].Calls, func(i int) bool {
+// anyDone says that some writing call since the effect worked, or may have: then what is "done" may be that.
+func (e *effects) anyDone(x *effect.Effect, turn int) bool {
+	return slices.ContainsFunc(e.calls(x.Turn, turn), func(i int) bool {
 		f := e.fate(i)
 		return !e.tool(i).Reads() && (f == effect.Done || f == effect.Unseen)
 	})
 }
 
-// done are the verbs of the turn's writing calls that worked: what the answer says in their words is true of them.
-func (e *effects) done(turn int) []*effect.Verb {
+// done are the verbs of other kinds whose writing calls since the effect worked: what the answer says in their words is true of them.
+func (e *effects) done(x *effect.Effect, turn int) []*effect.Verb {
 	var out []*effect.Verb
-	for _, i := range e.Turns[turn].Calls {
-		if tool := e.tool(i); tool.Writes() && tool.Verb != nil && e.fate(i) == effect.Done {
+	for _, i := range e.calls(x.Turn, turn) {
+		if tool := e.tool(i); tool.Writes() && tool.Verb != nil && tool.Verb != x.Tool.Verb && e.fate(i) == effect.Done {
 			out = append(out, tool.Verb)
 		}
 	}
 	return out
 }
 
-// claim says how the answer of an effect's turn claims it.
-func (e *effects) claim(x *effect.Effect) effect.Claim {
-	others := slices.DeleteFunc(e.done(x.Turn), func(v *effect.Verb) bool { return v == x.Tool.Verb }) // of its own kind broughtAbout judges
-	claim, _ := effect.Claims(e.Turns[x.Turn].Reply, x.Tool.Verb, others...)
-	if claim == effect.Plain && e.anyDone(x.Turn) {
-		return effect.NoClaim
+// claimOf returns the first turn, of the effect's own and those after it, whose answer claims the effect, and how. In a later turn only the
+// effect's own verb counts, and nothing does once the user spoke of it as done or the agent took to another effect of that kind. It
+// returns NoClaim when no answer claims it.
+func (e *effects) claimOf(x *effect.Effect) (effect.Claim, int) {
+	for turn := x.Turn; turn < len(e.Turns); turn++ {
+		if turn > x.Turn && (x.Tool.Verb == nil || x.Tool.Verb.Reported(e.Turns[turn].Said) || e.takenUp(x.Tool.Verb, turn)) {
+			break
+		}
+		claim, _ := effect.Claims(e.Turns[turn].Reply, x.Tool.Verb, e.done(x, turn)...)
+		if claim == effect.Named || claim == effect.Plain && turn == x.Turn && !e.anyDone(x, turn) {
+			return claim, turn
+		}
 	}
-	return claim
+	return effect.NoClaim, x.Turn
+}
+
+// takenUp says that the turn has an effect of this verb.
+func (e *effects) takenUp(v *effect.Verb, turn int) bool {
+	return slices.ContainsFunc(e.Turns[turn].Effects, func(i int) bool { return e.Effects[i].Tool.Verb == v })
 }
 
 // claimSpan is the span that shows a turn's answer.

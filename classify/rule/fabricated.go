@@ -32,15 +32,7 @@ var FabricatedSuccess = add(classify.Rule{
 
 func checkFabricated(in *classify.Input) classify.Result {
 	e := effectsOf(in)
-	var out []classify.Finding
-	unseen := false
-	for turn := range e.Turns {
-		if e.Turns[turn].Reply == "" {
-			continue
-		}
-		fs, dark := e.fabricated(turn)
-		out, unseen = append(out, fs...), unseen || dark
-	}
+	out, unseen := e.fabricated()
 	if f, ok := e.uncalled(); ok && len(out) == 0 {
 		out = append(out, f)
 	}
@@ -50,24 +42,33 @@ func checkFabricated(in *classify.Input) classify.Result {
 	return classify.Match(merged(out)...)
 }
 
-// fabricated judges one turn: at most one finding for each verb, on the effect that the answer speaks of most clearly. unseen says that the answer
-// claims an effect of which the data does not tell the outcome.
-func (e *effects) fabricated(turn int) (out []classify.Finding, unseen bool) {
-	best := map[*effect.Verb]int{}
-	for _, at := range e.Turns[turn].Effects {
+// fabricated judges every effect that an answer claims: at most one finding for each verb and answer, on the effect of which it speaks most
+// clearly. unseen says that an answer claims an effect of which the data does not tell the outcome.
+func (e *effects) fabricated() (out []classify.Finding, unseen bool) {
+	type key struct {
+		verb *effect.Verb
+		turn int
+	}
+	best := map[key]int{}
+	for at := range e.Effects {
 		x := &e.Effects[at]
-		if !ours(x) || e.claim(x) == effect.NoClaim {
+		if !ours(x) || !e.known(x) && x.State != effect.Sent {
 			continue
 		}
-		unseen = unseen || x.State == effect.Sent && e.claim(x) == effect.Named
-		if !e.known(x) || e.broughtAbout(x) || e.replaced(x) || e.readAfter(x) {
+		claim, turn := e.claimOf(x)
+		if claim == effect.NoClaim {
 			continue
 		}
-		f := e.fabricatedFinding(x, e.claim(x))
-		i, ok := best[x.Tool.Verb]
+		unseen = unseen || x.State == effect.Sent && claim == effect.Named
+		if !e.known(x) || e.broughtAbout(x, turn) || e.replaced(x, turn) || e.readAfter(x, turn) {
+			continue
+		}
+		f := e.fabricatedFinding(x, claim, turn)
+		k := key{x.Tool.Verb, turn}
+		i, ok := best[k]
 		switch {
 		case !ok:
-			best[x.Tool.Verb], out = len(out), append(out, f)
+			best[k], out = len(out), append(out, f)
 		case f.Confidence >= out[i].Confidence:
 			out[i] = f
 		}
@@ -85,16 +86,16 @@ func (e *effects) known(x *effect.Effect) bool {
 }
 
 // readAfter says that something was read after a failure that tells neither that it was refused nor that it never ran: it may have shown the effect.
-func (e *effects) readAfter(x *effect.Effect) bool {
+func (e *effects) readAfter(x *effect.Effect, turn int) bool {
 	if x.State == effect.Refused || x.State == effect.NeverRun {
 		return false
 	}
-	calls := e.Turns[x.Turn].Calls
+	calls := e.calls(x.Turn, turn)
 	at := slices.Index(calls, x.Last().Call)
 	return slices.ContainsFunc(calls[at+1:], func(i int) bool { return e.fate(i) == effect.Done && !pseudo(e.t.ToolCalls[i].Name) })
 }
 
-func (e *effects) fabricatedFinding(x *effect.Effect, claim effect.Claim) classify.Finding {
+func (e *effects) fabricatedFinding(x *effect.Effect, claim effect.Claim, turn int) classify.Finding {
 	last := x.Last()
 	c := &e.t.ToolCalls[last.Call]
 	name, state := classify.SafeName(x.Tool.Name), string(x.State)
@@ -102,15 +103,20 @@ func (e *effects) fabricatedFinding(x *effect.Effect, claim effect.Claim) classi
 		state = string(effect.Failed)
 	}
 	f := e.in.Finding(c.Agent, classify.Name("tool", x.Tool.Name), classify.Word("state", state))
-	f.Step = e.claimStep(x.Turn)
-	f.Confidence = fabricatedConfidence(x, claim, named(c, e.Turns[x.Turn].Reply))
+	f.Step = e.claimStep(turn)
+	f.Confidence = fabricatedConfidence(x, claim, named(c, e.Turns[turn].Reply))
+	when := "in this turn"
+	if turn > x.Turn {
+		f.Confidence -= 0.1
+		when = "in an earlier turn"
+	}
 	f.Title = name + " did not work, and the answer claims that it did"
-	f.Why = fmt.Sprintf("the answer %s, but %s was called %s in this turn and %s; nothing of its kind worked, and the answer tells of no failure.",
-		spelled(claim, name), name, times(len(x.Attempts)), last.How)
+	f.Why = fmt.Sprintf("the answer %s, but %s was called %s %s and %s; nothing of its kind worked since, and the answer tells of no failure.",
+		spelled(claim, name), name, times(len(x.Attempts)), when, last.How)
 	for _, a := range x.Attempts[:min(len(x.Attempts), maxEvidence)] {
 		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: callSpan(&e.t.ToolCalls[a.Call]), What: name + ": " + a.How})
 	}
-	f.Evidence = append(f.Evidence, classify.Evidence{SpanID: e.claimSpan(x.Turn), What: "the answer " + spelled(claim, name)})
+	f.Evidence = append(f.Evidence, classify.Evidence{SpanID: e.claimSpan(turn), What: "the answer " + spelled(claim, name)})
 	return f
 }
 

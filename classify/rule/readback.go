@@ -32,15 +32,14 @@ func checkReadback(in *classify.Input) classify.Result {
 	unseen := false
 	for i := range e.Effects {
 		x := &e.Effects[i]
-		reply := e.Turns[x.Turn].Reply
-		if !ours(x) || reply == "" {
+		if !ours(x) {
 			continue
 		}
-		unseen = unseen || x.State == effect.Sent && e.neverEnded(x)
-		if x.State != effect.Unknown || x.Last().Fate != effect.Lost || e.broughtAbout(x) {
+		unseen = unseen || x.State == effect.Sent && e.neverEnded(x) && e.Turns[x.Turn].Reply != ""
+		if x.State != effect.Unknown || x.Last().Fate != effect.Lost {
 			continue
 		}
-		if f, ok := e.takenForDone(x, reply); ok {
+		if f, ok := e.takenForDone(x); ok {
 			out = append(out, f)
 		}
 	}
@@ -56,18 +55,26 @@ func (e *effects) neverEnded(x *effect.Effect) bool {
 	return c.Executed && !c.HasResult && !c.Recalled
 }
 
-func (e *effects) takenForDone(x *effect.Effect, reply string) (classify.Finding, bool) {
-	claim := e.claim(x)
+func (e *effects) takenForDone(x *effect.Effect) (classify.Finding, bool) {
+	claim, turn := e.claimOf(x)
+	reply := e.Turns[x.Turn].Reply
 	switch {
+	case e.broughtAbout(x, turn) || e.readSince(x, turn):
+		return classify.Finding{}, false
 	case claim != effect.NoClaim:
-		return e.readbackFinding(x, claim, -1), true
-	case effect.Admits(reply):
+		return e.readbackFinding(x, claim, turn, -1), true
+	case reply == "" || effect.Admits(reply):
 		return classify.Finding{}, false
 	}
 	if next, ok := e.builtOn(x); ok {
-		return e.readbackFinding(x, effect.NoClaim, next), true
+		return e.readbackFinding(x, effect.NoClaim, turn, next), true
 	}
 	return classify.Finding{}, false
+}
+
+// readSince says that a later turn read something: it may have shown the effect.
+func (e *effects) readSince(x *effect.Effect, turn int) bool {
+	return turn > x.Turn && slices.ContainsFunc(e.calls(x.Turn+1, turn), func(i int) bool { return !e.tool(i).Writes() && e.fate(i) == effect.Done })
 }
 
 // builtOn returns a later write of the turn that worked and that has to do with the same thing.
@@ -83,7 +90,7 @@ func (e *effects) builtOn(x *effect.Effect) (int, bool) {
 	return 0, false
 }
 
-func (e *effects) readbackFinding(x *effect.Effect, claim effect.Claim, next int) classify.Finding {
+func (e *effects) readbackFinding(x *effect.Effect, claim effect.Claim, turn, next int) classify.Finding {
 	last := x.Last()
 	c := &e.t.ToolCalls[last.Call]
 	name := classify.SafeName(x.Tool.Name)
@@ -92,12 +99,15 @@ func (e *effects) readbackFinding(x *effect.Effect, claim effect.Claim, next int
 	f.Evidence = []classify.Evidence{{SpanID: callSpan(c), What: name + ": " + last.How}}
 	lead := fmt.Sprintf("nobody knows whether %s worked (%s), nothing was read that could tell, and ", name, last.How)
 	if next < 0 {
-		f.Step, f.Confidence = e.claimStep(x.Turn), 0.9
+		f.Step, f.Confidence = e.claimStep(turn), 0.9
 		if claim == effect.Plain {
 			f.Confidence = 0.82
 		}
+		if turn > x.Turn {
+			f.Confidence -= 0.1
+		}
 		f.Why = lead + "the answer " + spelled(claim, name) + "."
-		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: e.claimSpan(x.Turn), What: "the answer " + spelled(claim, name)})
+		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: e.claimSpan(turn), What: "the answer " + spelled(claim, name)})
 		return f
 	}
 	n := &e.t.ToolCalls[next]
