@@ -278,6 +278,8 @@ type Rules struct {
 	Loop            LoopRule    `yaml:"loop" doc:"the same call, or a cycle of calls, again and again"`
 	CostSpike       CostRule    `yaml:"cost_spike" doc:"far more tokens, or money, than the route's median"`
 	ContextOverflow ContextRule `yaml:"context_overflow" doc:"share of the model's window"`
+	SilentTimeout   SilentRule  `yaml:"silent_timeout" doc:"waits that nobody ended as they should have"`
+	LatencySpike    LatencyRule `yaml:"latency_spike" doc:"far more time than the route's median"`
 }
 
 // LoopRule counts repetitions of the same tool call or cycle of calls.
@@ -304,6 +306,24 @@ type ContextRule struct {
 	Warn    float64        `yaml:"warn" min:"0" max:"1" doc:"share of the window that is a warning"`
 	Match   float64        `yaml:"match" min:"0" max:"1" doc:"share of the window that is blocking"`
 	Windows map[string]int `yaml:"windows" min:"1" doc:"tokens by the beginning of a model's name, before the built-in table"`
+}
+
+// SilentRule says how long nothing may happen.
+type SilentRule struct {
+	GapSeconds   float64 `yaml:"gap_seconds" min:"1" doc:"seconds without a call under way"`
+	StallSeconds float64 `yaml:"stall_seconds" min:"1" doc:"seconds of one model call that gives fewer tokens than min_rate"`
+	MinRate      float64 `yaml:"min_rate" min:"0" doc:"output tokens a second below which so long a call has stalled"`
+}
+
+// LatencyRule compares the time that a run took with the median of its route.
+type LatencyRule struct {
+	Factor     float64 `yaml:"factor" min:"1" doc:"times the median"`
+	MinRuns    int     `yaml:"min_runs" min:"2" doc:"runs of the route before the rule speaks"`
+	MADs       float64 `yaml:"mads" min:"0" doc:"least excess over the median, in median absolute deviations"`
+	Share      float64 `yaml:"share" min:"0" doc:"least excess over the median, as a share of it"`
+	MinSeconds float64 `yaml:"min_seconds" min:"0" doc:"least excess over the median, in seconds"`
+	Tail       float64 `yaml:"tail" min:"0" doc:"times the 95th percentile, which must be exceeded too"`
+	Reach      float64 `yaml:"reach" min:"0" doc:"power of that percentile's ratio to the median, by which it must be exceeded"`
 }
 
 // Redact adds to and takes from the built-in redaction.

@@ -25,7 +25,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the wants and the matrix")
 
 // A fixture is a txtar file: prose in the comment, then "trajectory" in the form of texttraj, perhaps "params" (JSON), "catalog" (JSON list
-// of {name, description, schema, output_schema, execution, effect, idempotent, server, pinned}) and "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD), and "want".
+// of {name, description, schema, output_schema, execution, effect, idempotent, server, pinned}), "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD) or "durations"
+// (seconds that they took), and "want".
 // Its name begins with what it must be: match, near (must not match, although it nearly does) or blind (inapplicable).
 type fixture struct {
 	path string
@@ -128,10 +129,18 @@ func (f fixture) catalog(t *testing.T) *catalog.Catalog {
 
 func (f fixture) baseline(t *testing.T, tr *trajectory.Trajectory) *baseline.Snapshot {
 	text, ok := f.section("baseline")
-	if !ok {
+	times, timed := f.section("durations")
+	if !ok && !timed {
 		return nil
 	}
 	b := baseline.New()
+	for n := range strings.FieldsSeq(times) {
+		v, err := strconv.ParseFloat(n, 64)
+		if err != nil {
+			t.Fatalf("%s: durations: %v", f.path, err)
+		}
+		b.Learn(baseline.Run{Key: baseline.KeyOf(tr), Values: map[baseline.Metric]float64{baseline.Duration: v}})
+	}
 	for n := range strings.FieldsSeq(text) {
 		r := baseline.Run{Key: baseline.KeyOf(tr), Values: map[baseline.Metric]float64{}}
 		tokens, usd, priced := strings.Cut(n, ":")

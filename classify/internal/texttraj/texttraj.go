@@ -6,15 +6,18 @@
 //	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
 //	system You are a shop's assistant.
 //	user Where is my order?
-//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [text="answer"] [wants=json|SCHEMA]
+//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [type=T] [code=429] [text="answer"] [takes=70s | unended] [wants=json|SCHEMA]
 //	total a1 [agent=a] [in=10] [out=5] [cached=2]   an agent's total, which stands for the calls above that tell no usage
 //	call c1 get_order {"id":1}      requested by the model call above it, executed, without a result unless said below
 //	  ok {"status":"sent"}          result and outcome: ok, error or denied, then the result
 //	  error {"error":"no such id"}
-//	  fails some message            the span's error, which is no result
+//	  fails some message            the span's error, which is no result; "type T" and "code 429" below it say more of it
 //	  missing | unknown | timeout   outcome without a result
 //	  beneath model NAME | beneath host NAME    what was seen to run below it
 //	  noargs | cut | unrequested | unexecuted | recalled
+//	  takes 70s | around 9s         how long it took; the same, and what follows for so long happens inside of it
+//	  unended                       its span never ended
+//	wait 90s                        nothing happens; what comes after comes so much later
 //	handoff a b
 //	reply It was sent.
 //	feedback NAME LABEL
@@ -24,6 +27,7 @@
 package texttraj
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -77,6 +81,8 @@ func (r *reader) line(line string) error {
 	}
 	r.now = r.now.Add(time.Second)
 	switch word {
+	case "wait":
+		return r.wait(rest)
 	case "trace":
 		return r.trace(rest)
 	case "tools":
@@ -110,6 +116,23 @@ func (r *reader) line(line string) error {
 		return fmt.Errorf("unknown word %q", word)
 	}
 	return nil
+}
+
+// wait lets time pass.
+func (r *reader) wait(text string) error {
+	d, err := time.ParseDuration(text)
+	r.now = r.now.Add(d)
+	return err
+}
+
+// takes ends a call so long after its start, and what comes after comes after that.
+func (r *reader) takes(end *time.Time, start time.Time, text string) error {
+	d, err := time.ParseDuration(text)
+	*end = start.Add(d)
+	if end.After(r.now) {
+		r.now = *end
+	}
+	return err
 }
 
 func (r *reader) trace(rest string) error {
@@ -179,13 +202,25 @@ func (r *reader) modelCall(rest string) error {
 			m.FinishRaw = v
 		case "text":
 			m.Text = v
-		case "error":
-			m.Error = &trajectory.Error{Message: v}
 		case "wants":
 			m.Wanted.JSON = true
 			if v != "json" {
 				m.Wanted.Schema = jsontext.Value(v)
 			}
+		case "error", "type", "code":
+			m.Error = cmp.Or(m.Error, &trajectory.Error{})
+			switch k {
+			case "error":
+				m.Error.Message = v
+			case "type":
+				m.Error.Type = v
+			default:
+				m.Error.Code = number(v)
+			}
+		case "takes":
+			return r.takes(&m.End, m.Start, v)
+		case "unended":
+			m.End = time.Time{}
 		default:
 			return fmt.Errorf("unknown option %q of model", k)
 		}
@@ -277,6 +312,22 @@ func (r *reader) more(word, rest string) error {
 		c.Beneath = append(c.Beneath, b)
 	case "unexecuted":
 		c.Executed = false
+	case "takes":
+		return r.takes(&c.End, c.Start, rest)
+	case "around":
+		now := r.now
+		err := r.takes(&c.End, c.Start, rest)
+		r.now = now
+		return err
+	case "unended":
+		c.End = time.Time{}
+	case "type", "code": // of the error
+		c.Error = cmp.Or(c.Error, &trajectory.Error{})
+		if word == "type" {
+			c.Error.Type = rest
+		} else {
+			c.Error.Code = number(rest)
+		}
 	default:
 		return fmt.Errorf("unknown word %q below a call", word)
 	}
@@ -304,6 +355,14 @@ func (r *reader) step(kind trajectory.StepKind, span, agent string, index int, t
 
 func (r *reader) finish() {
 	r.t.End, r.t.Spans = r.now, 1+len(r.t.ModelCalls)+len(r.t.ToolCalls)
+	for i := range r.t.Steps {
+		switch s := &r.t.Steps[i]; s.Kind {
+		case trajectory.StepModel:
+			s.Start, s.End = r.t.ModelCalls[s.Index].Start, r.t.ModelCalls[s.Index].End
+		case trajectory.StepTool:
+			s.End = r.t.ToolCalls[s.Index].End
+		}
+	}
 	for _, m := range r.t.ModelCalls {
 		if m.Offered == nil {
 			continue
