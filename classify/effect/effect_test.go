@@ -52,7 +52,7 @@ func TestToolsByWord(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	for line, want := range map[string]Fate{
 		"  ok {\"id\":1}": Done, "  ok {\"error\":\"no\"}": WentWrong, "  ok {\"error\":null,\"id\":4}": Done, "  ok {\"success\":false}": WentWrong, "  ok {\"isError\":true}": WentWrong,
-		"  ok {\"status\":\"failed\"}": WentWrong, "  ok {\"result\":{\"ok\":false}}": WentWrong, "  ok {\"errors\":[]}": Done, "  ok {\"status\":\"rejected\",\"why\":\"invalid\"}": Declined,
+		"  ok {\"status\":\"failed\"}": WentWrong, "  ok {\"result\":{\"ok\":false}}": WentWrong, "  ok {\"errors\":[]}": Done, "  ok {\"success\":true,\"errors\":[{\"to\":\"x\"}]}": Done, "  ok {\"status\":\"rejected\",\"why\":\"invalid\"}": Declined,
 		"  ok Email not found.": Declined, "  ok [{\"type\":\"text\",\"text\":\"Error: disk is full\"}]": WentWrong, "  ok Created with 3 warnings": Done, "  ok Sent successfully": Done,
 		"  timeout": Lost, "  denied {}": Declined, "  missing": NotRun, "  unknown": Unseen,
 		"  fails read ECONNRESET": Lost, "  fails socket hang up": Lost, "  fails connect ECONNREFUSED 10.0.0.1:80": Declined, "  fails getaddrinfo ENOTFOUND api": Declined,

@@ -194,6 +194,9 @@ func badMember(v []byte, depth int) (string, bool) {
 		return "", false
 	}
 	words := head(string(v))
+	if o["success"] == true || o["ok"] == true {
+		return "", false // of many perhaps some failed: the answer as a whole calls itself good
+	}
 	for _, name := range []string{"error", "errors", "err", "isError", "is_error"} {
 		switch e := o[name].(type) {
 		case string:
