@@ -331,6 +331,9 @@ func appendMap(dst []byte, m pcommon.Map, depth int) []byte {
 	dst = append(dst, '{')
 	first := true
 	for k, e := range m.All() {
+		if k == "" { // as AttrsOf
+			continue
+		}
 		if !first {
 			dst = append(dst, ',')
 		}
