@@ -42,6 +42,7 @@ var layers = []layer{
 	{"classify/price", []string{"ingest/trajectory"}},
 	{"classify/change", []string{"classify", "classify/catalog", "ingest/trajectory"}},
 	{"classify/rule", []string{"classify", "classify/change", "classify/catalog", "classify/baseline", "ingest/trajectory"}},
+	{"classify/custom", []string{"classify", "classify/change", "classify/catalog", "ingest/trajectory"}},
 	{"classify/sight", []string{"classify", "ingest/trajectory"}},
 	{"classify/lineage", []string{"classify", "ingest/trajectory"}},
 	{"classify/judge", []string{"classify", "ingest/trajectory"}},
