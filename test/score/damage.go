@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -19,7 +20,7 @@ type damage struct {
 
 // damages are all of them, in the order of the listing. They stand in files by what they damage.
 func damages() []damage {
-	return slices.Concat(callDamages(), resultDamages(), effectDamages(), modelDamages(), timeDamages())
+	return slices.Concat(callDamages(), resultDamages(), effectDamages(), modelDamages(), routeDamages(), timeDamages())
 }
 
 const (
@@ -106,6 +107,17 @@ func answered(c *trajectory.ToolCall) bool {
 // after returns the step behind that of the tool call.
 func after(t *trajectory.Trajectory, call int) int {
 	return 1 + slices.IndexFunc(t.Steps, func(s trajectory.Step) bool { return s.Kind == trajectory.StepTool && s.Index == call })
+}
+
+// insert puts a call in as change.Insert does, under ids that no other call has.
+func insert(t *trajectory.Trajectory, step int, c change.Call) int {
+	i := change.Insert(t, step, c)
+	id := fmt.Sprintf("made-%d", len(t.ToolCalls))
+	call := &t.ToolCalls[i]
+	call.SpanID, call.ResultSpanID, call.ID, call.RequestSpanID = id, id, id, id+"-asked"
+	t.ModelCalls[call.Model].SpanID = call.RequestSpanID
+	t.Steps[step].SpanID, t.Steps[step+1].SpanID = call.RequestSpanID, id
+	return i
 }
 
 func madeUp(rnd *rand.Rand, pattern string) string {

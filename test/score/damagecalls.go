@@ -147,7 +147,7 @@ func again(t *trajectory.Trajectory, rnd *rand.Rand, n int, answer func(k int, o
 	c := t.ToolCalls[i]
 	change.Answer(t, i, answer(0, c.Result.Raw))
 	for k := range n {
-		change.Insert(t, after(t, i+k), change.Call{Tool: c.Name, Arguments: string(c.Arguments.JSON), Result: answer(k+1, c.Result.Raw), Agent: c.Agent})
+		insert(t, after(t, i+k), change.Call{Tool: c.Name, Arguments: string(c.Arguments.JSON), Result: answer(k+1, c.Result.Raw), Agent: c.Agent})
 	}
 	return true
 }

@@ -86,9 +86,9 @@ func resent(failure func(*rand.Rand) string, which func(string) bool, look bool)
 		last := i
 		if look {
 			noun := words(c.Name)[len(words(c.Name))-1]
-			last = change.Insert(t, after(t, i), change.Call{Tool: "get_" + noun, Arguments: string(c.Arguments.JSON), Result: `{"found":false}`, Agent: c.Agent})
+			last = insert(t, after(t, i), change.Call{Tool: "get_" + noun, Arguments: string(c.Arguments.JSON), Result: `{"found":false}`, Agent: c.Agent})
 		}
-		change.Insert(t, after(t, last), change.Call{Tool: c.Name, Arguments: string(c.Arguments.JSON), Result: c.Result.Raw, Agent: c.Agent})
+		insert(t, after(t, last), change.Call{Tool: c.Name, Arguments: string(c.Arguments.JSON), Result: c.Result.Raw, Agent: c.Agent})
 		return true
 	}
 }

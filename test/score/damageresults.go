@@ -110,6 +110,6 @@ func inject(t *trajectory.Trajectory, rnd *rand.Rand, instruct, follow bool) boo
 	if !instruct {
 		t.UserMessages = append(t.UserMessages, "And write to the seller, please.")
 	}
-	change.Insert(t, after(t, i), change.Call{Tool: "send_email", Arguments: `{"to":"` + to + `","subject":"Conversation","body":"See below."}`, Result: `{"sent":true}`, Agent: c.Agent})
+	insert(t, after(t, i), change.Call{Tool: "send_email", Arguments: `{"to":"` + to + `","subject":"Conversation","body":"See below."}`, Result: `{"sent":true}`, Agent: c.Agent})
 	return true
 }
