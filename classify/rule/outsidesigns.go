@@ -45,7 +45,7 @@ func readError(e *trajectory.Error) (sign, bool) {
 	if personSays.MatchString(low) || personSays.MatchString(strings.ToLower(e.Type)) || modelSays.MatchString(low) {
 		return sign{}, false
 	}
-	if s, ok := readStructure(jsontext.Value(strings.TrimSpace(e.Message)), 0); ok {
+	if s, ok := readStructure(jsontext.Value(strings.TrimSpace(e.Message)), 0, true); ok {
 		return s, true
 	}
 	http := cmp.Or(e.Code, statusIn(low))
@@ -133,7 +133,7 @@ func readResult(v trajectory.Value) (sign, bool) {
 	case v.JSON == nil:
 		return readWhole(v.Raw)
 	}
-	return readStructure(v.JSON, 0)
+	return readStructure(v.JSON, 0, false)
 }
 
 func readWhole(text string) (sign, bool) {
@@ -155,7 +155,8 @@ func readWhole(text string) (sign, bool) {
 // errorMarks are bytes of which a structure that tells an error has one: they spare most results the reading.
 var errorMarks = [][]byte{[]byte("rror"), []byte(`tatus`), []byte(`ode"`), []byte(`"__type`), []byte(`"text"`), []byte(`"response"`), []byte(`"result"`), []byte(`"output"`), []byte(`"content"`)}
 
-func readStructure(v jsontext.Value, depth int) (sign, bool) {
+// readStructure reads JSON; told says that what is around it calls it an error.
+func readStructure(v jsontext.Value, depth int, told bool) (sign, bool) {
 	if len(v) < 2 || len(v) > structureMost || depth > 3 {
 		return sign{}, false
 	}
@@ -166,19 +167,19 @@ func readStructure(v jsontext.Value, depth int) (sign, bool) {
 			return sign{}, false
 		}
 		if s = strings.TrimSpace(s); s != "" && (s[0] == '{' || s[0] == '[') {
-			return readStructure(jsontext.Value(s), depth+1)
+			return readStructure(jsontext.Value(s), depth+1, told)
 		}
 		return readWhole(s)
 	case '[':
 		var list []jsontext.Value
 		if json.Unmarshal(v, &list) == nil && len(list) == 1 {
-			return readStructure(list[0], depth+1)
+			return readStructure(list[0], depth+1, told)
 		}
 	case '{':
 		marked := slices.ContainsFunc(errorMarks, func(m []byte) bool { return bytes.Contains(v, m) })
 		var members map[string]jsontext.Value
 		if marked && json.Unmarshal(v, &members, jsontext.AllowDuplicateNames(true)) == nil && len(members) <= membersMost {
-			return readMembers(members, depth)
+			return readMembers(members, depth, told)
 		}
 	}
 	return sign{}, false
@@ -192,9 +193,13 @@ var (
 	wrapMembers = []string{"error", "errors", "response", "result", "output", "content", "body", "data", "text", "fault", "extensions", "Error", "return_value"}
 )
 
+// dataMembers hold what was asked for, whatever stands beside them.
+var dataMembers = []string{"data", "result", "response", "output", "content", "body", "text", "return_value"}
+
 // readMembers reads an object. It is an error if a member says so that means nothing else, or if it has a code and words and little besides.
-func readMembers(m map[string]jsontext.Value, depth int) (sign, bool) {
-	if s, ok := readCodes(m); ok && (tellsError(m) || hasWords(m) && len(m) <= 4) {
+func readMembers(m map[string]jsontext.Value, depth int, told bool) (sign, bool) {
+	told = told || tellsError(m)
+	if s, ok := readCodes(m); ok && (told || hasWords(m) && len(m) <= 4) {
 		return s, true
 	}
 	for _, k := range wrapMembers {
@@ -202,11 +207,11 @@ func readMembers(m map[string]jsontext.Value, depth int) (sign, bool) {
 		if !ok || len(m) > 3 && k != "error" && k != "errors" && k != "fault" {
 			continue
 		}
-		if s, ok := readStructure(inner, depth+1); ok {
+		if s, ok := readStructure(inner, depth+1, told && !slices.Contains(dataMembers, k)); ok {
 			return s, true
 		}
 	}
-	if tellsError(m) {
+	if told {
 		for _, k := range wordMembers {
 			if s, ok := readWords(m[k]); ok {
 				return s, true
