@@ -3,7 +3,7 @@
 //
 //	trace service=shop route=/chat session=s1 [noroot] [truncated] [dropped=3] [synthetic] [error="429 too many requests"]
 //	tools NAME                      a tool set, to be offered by name
-//	  get_order {"type":"object"}   one tool, its schema optional; "web_search builtin" for one that the provider runs
+//	  get_order {"type":"object"}   one tool, its schema optional, perhaps after its description in quotes; "web_search builtin" for one that the provider runs
 //	system You are a shop's assistant.
 //	user Where is my order?
 //	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [type=T] [code=429] [text="answer"] [takes=70s | unended] [wants=json|SCHEMA]
@@ -339,6 +339,10 @@ func (r *reader) tool(name, rest string) error {
 		return fmt.Errorf("%q belongs to nothing", name)
 	}
 	d := trajectory.ToolDef{Name: name, Builtin: rest == "builtin"}
+	if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+		d.Description, _ = strconv.Unquote(quoted)
+		rest = strings.TrimSpace(rest[len(quoted):])
+	}
 	if rest != "" && !d.Builtin {
 		d.Schema = jsontext.Value(rest)
 	}
