@@ -122,7 +122,7 @@ func serveYAML(dir string, g *github) string {
 	return fmt.Sprintf(`data_dir: %s/data
 listen: {otlp_grpc: 127.0.0.1:0, otlp_http: 127.0.0.1:0, http: 127.0.0.1:0}
 assemble: {root_grace: 1s, idle_timeout: 60s}
-absorb: {mode: open, session_quiet: 2s}
+absorb: {mode: open, session_quiet: 2s, min_judged: 0}
 ghpr:
   mode: open
   base_url: %s
