@@ -31,6 +31,7 @@ type Config struct {
 	Targets  []Target           `yaml:"targets" doc:"the repository a service's cases go to; first match wins"`
 	Watch    Watch              `yaml:"watch" doc:"files whose change runs the whole set"`
 	Rules    Rules              `yaml:"rules" doc:"parameters of the rules"`
+	Custom   []Custom           `yaml:"custom" doc:"rules of your own, in CEL"`
 	Severity map[Label]Severity `yaml:"severity" doc:"severity by label, where it differs from the built-in one"`
 	Redact   Redact             `yaml:"redact" doc:"what is removed before anything leaves, beside the built-in rules"`
 }

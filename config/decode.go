@@ -21,6 +21,7 @@ type decoder struct {
 	resolve  bool
 	lines    []string
 	places   map[string]*token.Token // by dotted key, for checks between fields
+	texts    map[string]ast.Node     // values that are texts, by dotted key, for what others find in them
 	literals []string                // secrets that stand in the file, not to be shown
 	problems Problems
 }
@@ -293,6 +294,7 @@ func (d *decoder) word(n ast.Node, text string, v reflect.Value, f field) {
 		return
 	}
 	v.SetString(text)
+	d.texts[f.key] = n
 }
 
 func (d *decoder) bounds(n ast.Node, x float64, f field) {

@@ -108,6 +108,18 @@ const (
 // Values lists the severities.
 func (Severity) Values() []string { return []string{"info", "warning", "blocking"} }
 
+// Form says how the cases of a rule of your own are asserted.
+type Form string
+
+// The forms.
+const (
+	FormNever Form = "never"
+	FormNone  Form = "none"
+)
+
+// Values lists the forms.
+func (Form) Values() []string { return []string{"never", "none"} }
+
 // Label is a failure category.
 type Label string
 

@@ -50,7 +50,7 @@ func load(path string, resolve bool) (Config, error) {
 func Parse(name string, data []byte) (Config, error) { return parse(name, data, true) }
 
 func parse(name string, data []byte, resolve bool) (Config, error) {
-	d := &decoder{name: name, dir: filepath.Dir(name), resolve: resolve, lines: strings.Split(string(data), "\n"), places: map[string]*token.Token{}}
+	d := newDecoder(name, data, resolve)
 	cfg := Default()
 	if root := d.document(data); root != nil {
 		d.value(root, reflect.ValueOf(&cfg).Elem(), field{})
@@ -64,6 +64,11 @@ func parse(name string, data []byte, resolve bool) (Config, error) {
 		return cfg, nil
 	}
 	return Config{}, d.shownProblems()
+}
+
+func newDecoder(name string, data []byte, resolve bool) *decoder {
+	return &decoder{name: name, dir: filepath.Dir(name), resolve: resolve, lines: strings.Split(string(data), "\n"),
+		places: map[string]*token.Token{}, texts: map[string]ast.Node{}}
 }
 
 // maxProblems bounds the report of a file that is no configuration at all.

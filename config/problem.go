@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,12 @@ type Problem struct {
 	Message string `json:"message"` // what is wrong
 	Advice  string `json:"advice"`  // what to write instead; may be empty
 	Source  string `json:"source"`  // the offending line
+
+	pointed bool // the column is that of the very character, and is worth a mark
 }
+
+// indent is what stands above a mark: all but tabs is as wide as a blank.
+var indent = regexp.MustCompile(`[^\t]`)
 
 // Error gives message, place and advice in one line, and the offending line below it.
 func (p Problem) Error() string {
@@ -31,6 +37,9 @@ func (p Problem) Error() string {
 	}
 	if p.Source != "" {
 		fmt.Fprintf(&b, "\n%6d | %s", p.Line, p.Source)
+	}
+	if p.Source != "" && p.pointed && p.Column > 0 && p.Column <= len(p.Source) {
+		fmt.Fprintf(&b, "\n%6s | %s^", "", indent.ReplaceAllString(p.Source[:p.Column-1], " "))
 	}
 	return b.String()
 }

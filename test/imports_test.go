@@ -43,6 +43,7 @@ var layers = []layer{
 	{"classify/change", []string{"classify", "classify/catalog", "ingest/trajectory"}},
 	{"classify/effect", []string{"classify/catalog", "ingest/trajectory"}},
 	{"classify/rule", []string{"classify", "classify/effect", "classify/change", "classify/catalog", "classify/baseline", "ingest/trajectory"}},
+	{"classify/fixture", []string{"classify", "classify/catalog", "classify/baseline", "classify/internal/texttraj", "ingest/trajectory"}},
 	{"classify/custom", []string{"classify", "classify/change", "classify/catalog", "ingest/trajectory"}},
 	{"classify/sight", []string{"classify", "ingest/trajectory"}},
 	{"classify/lineage", []string{"classify", "ingest/trajectory"}},

@@ -3,44 +3,30 @@ package rule
 import (
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
-	"github.com/pawl-dev/pawl/classify/catalog"
-	"github.com/pawl-dev/pawl/classify/internal/texttraj"
+	fixturefile "github.com/pawl-dev/pawl/classify/fixture"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
 var update = flag.Bool("update", false, "rewrite the wants and the matrix")
 
-// A fixture is a txtar file: prose in the comment, then "trajectory" in the form of texttraj, perhaps "params" (JSON), "catalog" (JSON list
-// of {name, description, schema, output_schema, execution, effect, idempotent, server, pinned}), "baseline" (fresh tokens of earlier runs of the same key, by blanks, each perhaps with :USD) or "durations"
-// (seconds that they took), and "want".
-// Its name begins with what it must be: match, near (must not match, although it nearly does) or blind (inapplicable).
+// fixture is one file of testdata; package fixture says what it holds.
 type fixture struct {
 	path string
 	ar   *txtar.Archive
+	is   fixturefile.Fixture
 }
 
-func (f fixture) section(name string) (string, bool) {
-	for _, file := range f.ar.Files {
-		if file.Name == name {
-			return string(file.Data), true
-		}
-	}
-	return "", false
-}
+func (f fixture) section(name string) (string, bool) { return f.is.Section(name) }
 
 func fixtures(t *testing.T) []fixture {
 	paths, err := filepath.Glob("testdata/*/*.txtar")
@@ -53,19 +39,16 @@ func fixtures(t *testing.T) []fixture {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, fixture{filepath.ToSlash(p), ar})
+		p = filepath.ToSlash(p)
+		out = append(out, fixture{p, ar, fixturefile.Parse(p, txtar.Format(ar))})
 	}
 	return out
 }
 
 func (f fixture) trajectory(t *testing.T) *trajectory.Trajectory {
-	text, ok := f.section("trajectory")
-	if !ok {
-		t.Fatalf("%s has no trajectory", f.path)
-	}
-	tr, err := texttraj.Parse(text)
+	tr, err := f.is.Trajectory()
 	if err != nil {
-		t.Fatalf("%s: %v", f.path, err)
+		t.Fatal(err)
 	}
 	return tr
 }
@@ -76,107 +59,23 @@ func (f fixture) run(t *testing.T, r classify.Rule) classify.Report {
 }
 
 func (f fixture) report(t *testing.T, r classify.Rule, tr *trajectory.Trajectory) classify.Report {
-	o := classify.Options{}
-	if text, ok := f.section("params"); ok && filepath.Base(filepath.Dir(f.path)) == r.Name {
-		var m map[string]any
-		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			t.Fatalf("%s: params: %v", f.path, err)
-		}
-		o.Params = map[string]map[string]any{r.Name: m}
-	}
-	o.Catalog = f.catalog(t)
-	e, err := classify.New(slog.New(slog.DiscardHandler), []classify.Rule{r}, o)
+	rep, err := f.is.Report(r, tr)
 	if err != nil {
-		t.Fatalf("%s: %v", f.path, err)
+		t.Fatal(err)
 	}
-	return e.Classify(tr, f.baseline(t, tr))
-}
-
-func (f fixture) catalog(t *testing.T) *catalog.Catalog {
-	text, ok := f.section("catalog")
-	if !ok {
-		return nil
-	}
-	var in []struct {
-		Name        string         `json:"name"`
-		Description string         `json:"description"`
-		Schema      jsontext.Value `json:"schema"`
-		Output      jsontext.Value `json:"output_schema"`
-		Execution   map[string]any `json:"execution"`
-		Effect      catalog.Effect `json:"effect"`
-		Idempotent  bool           `json:"idempotent"`
-		Server      string         `json:"server"`
-		Pinned      bool           `json:"pinned"`
-	}
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
-		t.Fatalf("%s: catalog: %v", f.path, err)
-	}
-	var tools []catalog.Tool
-	for _, d := range in {
-		tool := catalog.Tool{Name: d.Name, Description: d.Description, Schema: d.Schema, OutputSchema: d.Output, Execution: d.Execution,
-			Effect: d.Effect, Idempotent: d.Idempotent, Server: d.Server}
-		if d.Pinned {
-			tool = tool.Pin()
-		}
-		tools = append(tools, tool)
-	}
-	c, err := catalog.New(tools)
-	if err != nil {
-		t.Fatalf("%s: %v", f.path, err)
-	}
-	return c
+	return rep
 }
 
 func (f fixture) baseline(t *testing.T, tr *trajectory.Trajectory) *baseline.Snapshot {
-	text, ok := f.section("baseline")
-	times, timed := f.section("durations")
-	if !ok && !timed {
-		return nil
+	b, err := f.is.Baseline(tr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	b := baseline.New()
-	for n := range strings.FieldsSeq(times) {
-		v, err := strconv.ParseFloat(n, 64)
-		if err != nil {
-			t.Fatalf("%s: durations: %v", f.path, err)
-		}
-		b.Learn(baseline.Run{Key: baseline.KeyOf(tr), Values: map[baseline.Metric]float64{baseline.Duration: v}})
-	}
-	for n := range strings.FieldsSeq(text) {
-		r := baseline.Run{Key: baseline.KeyOf(tr), Values: map[baseline.Metric]float64{}}
-		tokens, usd, priced := strings.Cut(n, ":")
-		for metric, text := range map[baseline.Metric]string{baseline.FreshTokens: tokens, baseline.Cost: usd} {
-			v, err := strconv.ParseFloat(text, 64)
-			if metric == baseline.Cost && !priced {
-				continue
-			}
-			if err != nil {
-				t.Fatalf("%s: baseline: %v", f.path, err)
-			}
-			r.Values[metric] = v
-		}
-		b.Learn(r)
-	}
-	return b.Snapshot()
+	return b
 }
 
 // render writes a report the way wants hold it.
-func render(r classify.Report) string {
-	var b strings.Builder
-	for _, f := range r.Findings {
-		parts, _ := json.Marshal(f.Fingerprint)
-		fmt.Fprintf(&b, "match %s %.2f step %d\n  %s\n  title: %s\n  why: %s\n", f.Severity, f.Confidence, f.Step, parts, f.Title, f.Why)
-		for _, e := range f.Evidence {
-			fmt.Fprintf(&b, "  %s: %s\n", e.SpanID, e.What)
-		}
-	}
-	for _, i := range r.Inapplicable {
-		fmt.Fprintf(&b, "inapplicable: %s\n  remedy: %s\n", i.Missing, i.Remedy)
-	}
-	if b.Len() == 0 {
-		return "no match\n"
-	}
-	return b.String()
-}
+func render(r classify.Report) string { return fixturefile.Render(r) }
 
 func kindOf(rendered string) string {
 	switch {
