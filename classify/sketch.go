@@ -21,7 +21,7 @@ const MaxSketch = 8 << 10
 
 // Sketch writes a trajectory such that what is equal stays equal and nothing that anybody said is left: of words, arguments and results it holds
 // digests, beside names, ids, outcomes, usage and times. Rules over sessions find in what ReadSketch makes of it what they find in the trajectory,
-// as long as they ask of content only whether it is the same (Steady, Answer) or empty. The tools offered, system prompts, feedback and remedies
+// as long as they ask of content only whether it is the same (Steady, Answer, Unpaged of both) or empty. The tools offered, system prompts, feedback and remedies
 // are not in it. It is S2-compressed JSON.
 //
 // One that would be greater than MaxSketch loses steps from its middle, cut of them. There the user seems to speak: nothing goes on across what is
@@ -177,15 +177,28 @@ func arguments(v trajectory.Value) trajectory.Value {
 		out.JSON = jsontext.Value(same)
 		return out
 	}
-	out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + `","same":"` + digest(same) + `"}`)
+	rest, paging := Unpaged(same)
+	switch {
+	case paging && rest == "{}":
+		out.JSON = jsontext.Value(`{"page":"` + digest(same) + `"}`)
+	case paging:
+		out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + `","page":"` + digest(same) + `","same":"` + digest(rest) + `"}`)
+	default:
+		out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + `","same":"` + digest(same) + `"}`)
+	}
 	return out
 }
 
 // result is the answer as rules compare it.
 func result(c *trajectory.ToolCall) trajectory.Value {
 	out := plain(c.Result)
-	if text, known := Answer(c); known {
-		out.Raw, out.JSON = digest(text), nil
+	text, known := Answer(c)
+	if !known {
+		return out
+	}
+	out.Raw, out.JSON = digest(text), nil
+	if rest, paging := Unpaged(text); paging && !Failed(c) {
+		out.JSON = jsontext.Value(`{"page":"` + out.Raw + `","same":"` + digest(rest) + `"}`)
 	}
 	return out
 }

@@ -17,6 +17,9 @@ var volatileField = regexp.MustCompile(`(?i)^_*(x[-_])?((request|trace|span|corr
 	`(requested|sent|fetched|retrieved|generated|checked|queried|as_of|served)[-_]?at|` +
 	`(elapsed|duration|took|latency)([-_]?(ms|s|sec|seconds|millis))?|etag)$`)
 
+// Arguments in which models say why they call: beside others another reason makes no other call. Alone it is what the call is for.
+var reasonField = regexp.MustCompile(`(?i)^_*(explanation|rationale|reasoning|thoughts?|thinking|justification|(reason|purpose)[-_]?for[-_]?(the[-_]?)?(tool[-_]?)?(call|use|calling))$`)
+
 var clock = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?`)
 
 func withoutClocks(s string) string {
@@ -63,7 +66,7 @@ func hasVolatileKey(v []byte) bool {
 		}
 		key := v[at : at+end]
 		key = key[bytes.LastIndexByte(key, '"')+1:]
-		if volatileEnd(key) && volatileField.Match(key) {
+		if volatileEnd(key) && (volatileField.Match(key) || reasonField.Match(key)) {
 			return true
 		}
 		at += end + 2
@@ -76,7 +79,7 @@ func volatileEnd(key []byte) bool {
 		return false
 	}
 	switch string(bytes.ToLower(key[len(key)-2:])) {
-	case "id", "nt", "ey", "ce", "ts", "mp", "me", "at", "ms", "_s", "-s", "ns", "ks", "ys", "ds", "ec", "is", "ed", "on", "ok", "cy", "ag":
+	case "id", "nt", "ey", "ce", "ts", "mp", "me", "at", "ms", "_s", "-s", "ns", "ks", "ys", "ds", "ec", "is", "ed", "on", "ok", "cy", "ag", "le", "ng", "ht", "ll", "se":
 		return true
 	}
 	return false
@@ -85,12 +88,13 @@ func volatileEnd(key []byte) bool {
 func blank(doc any, inValues bool) any {
 	switch d := doc.(type) {
 	case map[string]any:
+		reasons := !inValues && hasOthers(d)
 		for k, v := range d {
 			if !inValues && empty(v) {
 				delete(d, k)
 				continue
 			}
-			if volatileField.MatchString(k) && !isStructure(v) {
+			if (volatileField.MatchString(k) || reasons && reasonField.MatchString(k)) && !isStructure(v) {
 				d[k] = "#"
 				continue
 			}
@@ -106,6 +110,16 @@ func blank(doc any, inValues bool) any {
 		}
 	}
 	return doc
+}
+
+// hasOthers says that an object holds more than reasons.
+func hasOthers(d map[string]any) bool {
+	for k, v := range d {
+		if !reasonField.MatchString(k) && !empty(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // empty values say no more than leaving them out: models that call a tool without arguments vary them at random.

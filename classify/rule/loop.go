@@ -35,13 +35,14 @@ func (p LoopParams) Validate() error {
 // user ends a run of repetitions, since it may well ask for the same again. Where the data does not tell what the model asked for, the
 // executions alone are looked at.
 var Loop = add(classify.Rule{
-	Name: "loop", Version: 1, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
+	Name: "loop", Version: 2, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
 	Session: true,
 	Doc: classify.Doc{
 		Title: "the same tool call, again and again, with the same answer",
 		Why: "An agent that repeats a call whose answer does not change burns tokens and time and will not get further. Compared are the tool, its " +
 			"canonical arguments and its result, each without request ids and times; cycles of up to four calls count, calls that fail alike too. " +
-			"If the answer changes it is polling or paging, which is progress: only many of those are a warning.",
+			"If the answer changes it is polling or paging, which is progress: only many of those are a warning. Paging that gets the same page " +
+			"again, whatever page it asks for, is none.",
 		Fix:     "Tell the agent in the tool's result what to do instead (\"no orders found; ask for the order number\"), or stop it after two equal answers.",
 		Example: "search_orders {\"query\":\"kettle\"} -> none, five times over",
 	},
@@ -244,7 +245,7 @@ func (l *looper) find(seq []beat) []classify.Finding {
 			i += (lap.reps-1)*period - 1
 		}
 	}
-	return out
+	return append(out, l.samePage(seq, taken)...)
 }
 
 // lapAt measures the repetitions of the period beats at i. A cycle that is itself a repetition has none: the shorter period finds it.

@@ -142,15 +142,18 @@ func (m *maker) inventedAt(d datum, call int, sure float64) invented {
 	return x
 }
 
-// madeUp says that nobody told the datum before the call was asked for. The agent's own arguments tell nothing, and neither do the answers that
-// reject the same datum: they repeat it.
+// madeUp says that nobody told the datum before the call was asked for, and that no tool took it under that key before. The answers that reject the same datum tell
+// nothing: they repeat it.
 func (m *maker) madeUp(d datum, call int) bool {
 	h := m.told()
 	echo := func(x heard) bool {
-		if x.own || x.call < 0 {
-			return x.own
+		if x.call < 0 {
+			return false
 		}
 		c := &m.t.ToolCalls[x.call]
+		if x.own {
+			return !took(c, d)
+		}
 		return rejection(c) != "" && strings.Contains(flat(textOf(c.Arguments)), flat(d.value))
 	}
 	if allowed(m.in, &m.t.ToolCalls[call], d.value) {
@@ -164,6 +167,13 @@ func (m *maker) madeUp(d datum, call int) bool {
 		return len(digits) >= 7 && !h.holds(digits[max(0, len(digits)-8):], h.asked[call], echo)
 	}
 	return !h.holds(d.value, h.asked[call], echo)
+}
+
+// took says that a call which was no search passed the same value under the same key.
+func took(c *trajectory.ToolCall, d datum) bool {
+	return !searches(c) && slices.ContainsFunc(dataIn(c.Arguments.JSON), func(o datum) bool {
+		return flat(o.value) == flat(d.value) && o.pointer[len(o.pointer)-1] == d.pointer[len(d.pointer)-1]
+	})
 }
 
 func onlyDigits(s string) string {
