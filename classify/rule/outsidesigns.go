@@ -121,6 +121,7 @@ func errorText(message string) string {
 const (
 	wholeMost     = 160
 	structureMost = 2000
+	listMost      = 700
 	membersMost   = 8
 )
 
@@ -155,6 +156,10 @@ func readWhole(text string) (sign, bool) {
 // errorMarks are bytes of which a structure that tells an error has one: they spare most results the reading.
 var errorMarks = [][]byte{[]byte("rror"), []byte(`tatus`), []byte(`ode"`), []byte(`"__type`), []byte(`"text"`), []byte(`"response"`), []byte(`"result"`), []byte(`"output"`), []byte(`"content"`)}
 
+func marked(v jsontext.Value) bool {
+	return slices.ContainsFunc(errorMarks, func(m []byte) bool { return bytes.Contains(v, m) })
+}
+
 // readStructure reads JSON; told says that what is around it calls it an error.
 func readStructure(v jsontext.Value, depth int, told bool) (sign, bool) {
 	if len(v) < 2 || len(v) > structureMost || depth > 3 {
@@ -170,15 +175,14 @@ func readStructure(v jsontext.Value, depth int, told bool) (sign, bool) {
 			return readStructure(jsontext.Value(s), depth+1, told)
 		}
 		return readWhole(s)
-	case '[':
+	case '[': // a list of one error; a longer one is data
 		var list []jsontext.Value
-		if json.Unmarshal(v, &list) == nil && len(list) == 1 {
+		if len(v) <= listMost && marked(v) && json.Unmarshal(v, &list) == nil && len(list) == 1 {
 			return readStructure(list[0], depth+1, told)
 		}
 	case '{':
-		marked := slices.ContainsFunc(errorMarks, func(m []byte) bool { return bytes.Contains(v, m) })
 		var members map[string]jsontext.Value
-		if marked && json.Unmarshal(v, &members, jsontext.AllowDuplicateNames(true)) == nil && len(members) <= membersMost {
+		if marked(v) && json.Unmarshal(v, &members, jsontext.AllowDuplicateNames(true)) == nil && len(members) <= membersMost {
 			return readMembers(members, depth, told)
 		}
 	}
