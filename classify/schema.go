@@ -131,8 +131,9 @@ func compilePattern(p string) (jsonschema.Regexp, error) {
 	return re, nil
 }
 
-// standard rewrites the two private dialects that are met often and are unambiguous into JSON Schema: Gemini's upper-case type names with
-// nullable, and a bare map of properties whose types may be "any". Everything else is left for the compiler to accept or refuse.
+// standard rewrites the private dialects that are met often and are unambiguous into JSON Schema: Gemini's upper-case type names and OpenAPI's
+// nullable, Python's names of types, draft 4's exclusive bounds, and a bare map of properties whose types may be "any". Everything else is left for
+// the compiler to accept or refuse.
 func standard(doc any) any {
 	m, ok := doc.(map[string]any)
 	if !ok {
@@ -167,8 +168,17 @@ func bareProperties(m map[string]any) bool {
 }
 
 func rewrite(m map[string]any) {
+	exclusive(m, "exclusiveMinimum", "minimum")
+	exclusive(m, "exclusiveMaximum", "maximum")
+	if list, ok := m["type"].([]any); ok {
+		for i, t := range list {
+			if name, ok := t.(string); ok {
+				list[i] = typeName(name)
+			}
+		}
+	}
 	if t, ok := m["type"].(string); ok {
-		low := strings.ToLower(t)
+		low := typeName(t)
 		m["type"] = low
 		switch {
 		case low == "any" || low == "type_unspecified":
@@ -189,6 +199,29 @@ func rewrite(m map[string]any) {
 	}
 	for _, k := range []string{"items", "additionalProperties", "anyOf", "oneOf", "allOf", "not", "prefixItems"} {
 		rewriteAny(m[k])
+	}
+}
+
+// pythonTypes are names of types as functions of Python declare them.
+var pythonTypes = map[string]string{
+	"str": "string", "int": "integer", "float": "number", "double": "number", "bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "none": "null", "nonetype": "null",
+}
+
+func typeName(name string) string {
+	low := strings.ToLower(name)
+	return cmp.Or(pythonTypes[low], low)
+}
+
+// exclusive turns draft 4's flag beside a bound into the bound itself.
+func exclusive(m map[string]any, flag, bound string) {
+	on, ok := m[flag].(bool)
+	if !ok {
+		return
+	}
+	delete(m, flag)
+	if limit, ok := m[bound]; ok && on {
+		m[flag] = limit
+		delete(m, bound)
 	}
 }
 

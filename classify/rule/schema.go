@@ -12,7 +12,7 @@ import (
 // call was offered, and the refusal of the tool or its framework. Together they are nearly certain; alone each can be wrong, since schemas
 // are at times stricter or looser than the tool.
 var SchemaViolation = add(classify.Rule{
-	Name: "tool_args_schema_violation", Version: 1, Label: classify.SchemaViolation, Severity: classify.Blocking, Form: classify.FormNever,
+	Name: "tool_args_schema_violation", Version: 2, Label: classify.SchemaViolation, Severity: classify.Blocking, Form: classify.FormNever,
 	Doc: classify.Doc{
 		Title: "a tool was called with arguments that its schema does not allow",
 		Why: "The call fails, or worse: the tool guesses. The arguments as the tool received them are validated against the schema that the model was " +
