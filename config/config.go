@@ -13,27 +13,28 @@ import "regexp"
 
 // Config is pawl.yaml as a whole. Each part of the program has its own Options, filled from here by the command.
 type Config struct {
-	DataDir  string             `yaml:"data_dir" required:"true" doc:"directory of all state; only pawl serve opens it"`
-	Listen   Listen             `yaml:"listen" doc:"addresses to listen on; port 0 takes any free one and prints it"`
-	Auth     Auth               `yaml:"auth" doc:"who may use the web UI and the API; needed off loopback"`
-	NATS     NATS               `yaml:"nats" doc:"where the streams live"`
-	Queue    Queue              `yaml:"queue" doc:"size and partitions of the span stream, and further sources of OTLP"`
-	Ingest   Ingest             `yaml:"ingest" doc:"what the receivers take and what they remove before anything is stored"`
-	Assemble Assemble           `yaml:"assemble" doc:"when a trace is complete and how long it is kept"`
-	Webhooks map[Source]Webhook `yaml:"webhooks" doc:"monitoring tools that may flag a trace, by source"`
-	Judge    Judge              `yaml:"judge" doc:"the optional model that is asked when no rule explains a failure"`
-	GHPR     GHPR               `yaml:"ghpr" doc:"pull requests"`
-	Policy   []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
-	Tools    []Tool             `yaml:"tools" doc:"the tool catalog, beside what spans and MCP servers offer"`
-	Prices   []Price            `yaml:"prices" doc:"what models cost, before pawl's own dated list; first match wins"`
-	Absorb   Absorb             `yaml:"absorb" doc:"which findings become cases"`
-	Gate     Gate               `yaml:"gate" doc:"how pawl check runs an agent"`
-	Targets  []Target           `yaml:"targets" doc:"the repository a service's cases go to; first match wins"`
-	Watch    Watch              `yaml:"watch" doc:"files whose change runs the whole set"`
-	Rules    Rules              `yaml:"rules" doc:"parameters of the rules"`
-	Custom   []Custom           `yaml:"custom" doc:"rules of your own, in CEL"`
-	Severity map[Label]Severity `yaml:"severity" doc:"severity by label, where it differs from the built-in one"`
-	Redact   Redact             `yaml:"redact" doc:"what is removed before anything leaves, beside the built-in rules"`
+	DataDir   string             `yaml:"data_dir" required:"true" doc:"directory of all state; only pawl serve opens it"`
+	Listen    Listen             `yaml:"listen" doc:"addresses to listen on; port 0 takes any free one and prints it"`
+	Auth      Auth               `yaml:"auth" doc:"who may use the web UI and the API; needed off loopback"`
+	NATS      NATS               `yaml:"nats" doc:"where the streams live"`
+	Queue     Queue              `yaml:"queue" doc:"size and partitions of the span stream, and further sources of OTLP"`
+	Ingest    Ingest             `yaml:"ingest" doc:"what the receivers take and what they remove before anything is stored"`
+	Assemble  Assemble           `yaml:"assemble" doc:"when a trace is complete and how long it is kept"`
+	Webhooks  map[Source]Webhook `yaml:"webhooks" doc:"monitoring tools that may flag a trace, by source"`
+	Judge     Judge              `yaml:"judge" doc:"the optional model that is asked when no rule explains a failure"`
+	GHPR      GHPR               `yaml:"ghpr" doc:"pull requests"`
+	Policy    []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
+	Tools     []Tool             `yaml:"tools" doc:"the tool catalog, beside what spans and MCP servers offer"`
+	Prices    []Price            `yaml:"prices" doc:"what models cost, before pawl's own dated list; first match wins"`
+	Absorb    Absorb             `yaml:"absorb" doc:"which findings become cases"`
+	Gate      Gate               `yaml:"gate" doc:"how pawl check runs an agent"`
+	Targets   []Target           `yaml:"targets" doc:"the repository a service's cases go to; first match wins"`
+	Watch     Watch              `yaml:"watch" doc:"files whose change runs the whole set"`
+	Rules     Rules              `yaml:"rules" doc:"parameters of the rules"`
+	Custom    []Custom           `yaml:"custom" doc:"rules of your own, in CEL"`
+	Severity  map[Label]Severity `yaml:"severity" doc:"severity by label, where it differs from the built-in one"`
+	Redact    Redact             `yaml:"redact" doc:"what is removed before anything leaves, beside the built-in rules"`
+	ToolsFile string             `yaml:"tools_file" null:"none" doc:"a catalog file, as pawl tools import writes it: pinned tools, which tools goes before"`
 }
 
 // Listen holds the addresses of the listeners, host:port each; the empty Addr is off.

@@ -38,6 +38,7 @@ var layers = []layer{
 	{"ingest", []string{"ingest/..."}},
 
 	{"classify/catalog", []string{"ingest/trajectory"}},
+	{"classify/catalog/mcptools", []string{"classify/catalog"}},
 	{"classify/baseline", []string{"ingest/trajectory"}},
 	{"classify/price", []string{"ingest/trajectory"}},
 	{"classify/change", []string{"classify", "classify/catalog", "ingest/trajectory"}},

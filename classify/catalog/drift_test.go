@@ -67,7 +67,7 @@ func TestCompatibleAllowsAllOfTheOld(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	schemas := classify.NewSchemas()
 	judged, broken := 0, 0
-	for range 6000 {
+	for range 2000 {
 		old := randomSchema(rnd, 0)
 		now := mutated(rnd, old)
 		a, b := marshal(t, old), marshal(t, now)
@@ -91,7 +91,7 @@ func TestCompatibleAllowsAllOfTheOld(t *testing.T) {
 			}
 		}
 	}
-	if judged < 3000 || broken < 500 {
+	if judged < 1000 || broken < 150 {
 		t.Errorf("%d values judged, %d changes breaking: the test has lost its teeth", judged, broken)
 	}
 }

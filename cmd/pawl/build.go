@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -13,10 +14,10 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/redact"
 )
 
-// catalogOf turns the tools of the configuration into a catalog, reading the schema files that they name.
-func catalogOf(tools []config.Tool) (*catalog.Catalog, error) {
+// catalogOf turns the tools of the configuration into a catalog, reading the files that it names.
+func catalogOf(cfg config.Config) (*catalog.Catalog, error) {
 	var out []catalog.Tool
-	for _, t := range tools {
+	for _, t := range cfg.Tools {
 		schema := jsontext.Value(t.Schema)
 		if t.SchemaFile != "" {
 			b, err := os.ReadFile(t.SchemaFile)
@@ -27,7 +28,37 @@ func catalogOf(tools []config.Tool) (*catalog.Catalog, error) {
 		}
 		out = append(out, catalog.Tool{Name: t.Name, Schema: schema, Effect: catalog.Effect(t.Effect), Idempotent: t.Idempotent, Execution: executionOf(t.Execution)})
 	}
-	return catalog.New(out)
+	if cfg.ToolsFile == "" {
+		return catalog.New(out)
+	}
+	pinned, err := readTools(cfg.ToolsFile)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.New(under(out, pinned))
+}
+
+// under adds the tools of a catalog file to those of pawl.yaml. Of a tool that both have the file says what it is, and pawl.yaml what it does.
+func under(own, pinned []catalog.Tool) []catalog.Tool {
+	for _, t := range pinned {
+		i := slices.IndexFunc(own, func(o catalog.Tool) bool { return o.Name == t.Name })
+		if i < 0 {
+			own = append(own, t)
+			continue
+		}
+		o := own[i]
+		if o.Effect != catalog.EffectUnknown {
+			t.Effect = o.Effect
+		}
+		t.Idempotent = o.Idempotent || t.Idempotent
+		if o.Execution != nil {
+			t.Execution = o.Execution
+		}
+		if o.Schema == nil { // else the team's own schema judges calls, and the tool is not the pinned one
+			own[i] = t
+		}
+	}
+	return own
 }
 
 // executionOf keeps what was declared and leaves out what is unknown.
@@ -64,7 +95,7 @@ func (a *app) makerOf(cfg config.Config) (*ratchet.Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	cat, err := catalogOf(cfg.Tools)
+	cat, err := catalogOf(cfg)
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}

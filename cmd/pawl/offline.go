@@ -241,7 +241,7 @@ func (a *app) build(traces []trajectory.Trace) []judged {
 
 // engineOf builds the engine that the configuration describes.
 func (a *app) engineOf(cfg config.Config) (*classify.Engine, error) {
-	cat, err := catalogOf(cfg.Tools)
+	cat, err := catalogOf(cfg)
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}

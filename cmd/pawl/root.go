@@ -25,7 +25,7 @@ var commands = []func(*app) *cobra.Command{
 	classifyCommand,
 	trajectoryCommand,
 	absorbCommand,
-	baselineCommand,
+	baselineCommand, toolsCommand,
 	doctorCommand,
 	configCommand,
 	versionCommand,
