@@ -22,7 +22,7 @@ type adapter struct{}
 // NativeToValue converts what the view holds.
 func (adapter) NativeToValue(v any) ref.Val {
 	if m, ok := v.(map[string]any); ok {
-		return ordered{types.NewStringInterfaceMap(adapter{}, m).(traits.Mapper), slices.Sorted(maps.Keys(m))}
+		return ordered{types.NewStringInterfaceMap(adapter{}, m), slices.Sorted(maps.Keys(m))}
 	}
 	if l, ok := v.([]any); ok {
 		return types.NewDynamicList(adapter{}, l)
@@ -38,7 +38,7 @@ type ordered struct {
 
 // Iterator gives the keys in order.
 func (o ordered) Iterator() traits.Iterator {
-	return types.NewStringList(adapter{}, o.keys).(traits.Lister).Iterator()
+	return types.NewStringList(adapter{}, o.keys).Iterator()
 }
 
 // Fold visits the members in order.
