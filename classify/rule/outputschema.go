@@ -87,7 +87,7 @@ func checkOutput(in *classify.Input) classify.Result {
 		return classify.Blind(trajectory.FactModelCalls, "")
 	}
 	return classify.Blind(trajectory.FactOutputSchema,
-		"no request of this trace wants a shape; if they do, have the instrumentation record it (llm.invocation_parameters with response_format, gen_ai.output.schema)")
+		"if requests ask for a shape of the answer (response_format and the like), have the instrumentation record it: llm.invocation_parameters, gen_ai.output.schema")
 }
 
 // judgeAnswer says how an answer breaks the shape that its request wants; judged is false when it wants none, or no answer is to be had.

@@ -134,6 +134,10 @@ func (s *Service) facts(add adder) {
 			continue
 		}
 		n := b.Count / len(b.Rules)
+		if b.Missing.Optional() {
+			add(Advice, string(b.Missing), b.Remedy, 0, "%s judges nothing in %s: there is no %s, which is for you to want", ruleNames(b.Rules), of(n, s.Examined, "trace"), Words(b.Missing))
+			continue
+		}
 		if told := slices.ContainsFunc(s.Facts, func(f Fact) bool { return f.Fact == b.Missing }); told && (s.level(n) == Advice || b.Missing == trajectory.FactUsage) {
 			continue // of runs whose every call failed there was nothing to tell
 		}

@@ -187,3 +187,18 @@ func TestService(t *testing.T) {
 		t.Errorf("a service of %d bytes", n)
 	}
 }
+
+// TestWhatATeamMayWantIsNoProblem: rules that judge only what a team wants (a shape of answers, pinned tools, declarations) are told of as advice,
+// however many traces lack it.
+func TestWhatATeamMayWantIsNoProblem(t *testing.T) {
+	s := Service{Name: "shop", Examined: 40, Blind: []Blind{
+		{Missing: trajectory.FactPinned, Remedy: "pin them", Rules: []string{"binding_drift@1"}, Count: 40},
+		{Missing: trajectory.FactOutputSchema, Remedy: "ask for it", Rules: []string{"output_schema_violation@1"}, Count: 40},
+		{Missing: trajectory.FactDeclaration, Remedy: "declare", Rules: []string{"undeclared_execution@1"}, Count: 40},
+	}}
+	for _, c := range Examine(&s) {
+		if c.Level != Advice || c.Cost != 0 || c.Remedy == "" {
+			t.Errorf("%+v, want advice that costs nothing yet", c)
+		}
+	}
+}

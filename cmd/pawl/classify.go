@@ -128,11 +128,14 @@ func mark(f classify.Finding, r classify.Report) string {
 	return s
 }
 
-// blindSpots says, per service, which rules could not see and what opens their eyes.
+// blindSpots says, per service, which rules could not see and what opens their eyes; not those that judge only what a team may want.
 func blindSpots(all []judged) string {
 	var b strings.Builder
 	for _, s := range surveyed(all) {
 		for _, x := range s.Blind {
+			if x.Missing.Optional() {
+				continue
+			}
 			fmt.Fprintf(&b, "  %s: no %s in %s of %s\n      %s\n", cmp.Or(shown(s.Name), "(no service.name)"), x.Missing, plural(x.Count, "judgement"), strings.Join(x.Rules, ", "), shown(x.Remedy))
 		}
 	}

@@ -312,6 +312,11 @@ const (
 	FactPinned        Fact = "pinned_tools"          // tools as they were when somebody looked at them; supplied by a catalog, never by a span
 )
 
+// Optional says that a fact is there only where a team wants what hangs on it: that it is absent is no want of the telemetry.
+func (f Fact) Optional() bool {
+	return f == FactOutputSchema || f == FactDeclaration || f == FactPinned
+}
+
 // Gap is a fact that the trace lacks, and what would supply it.
 type Gap struct {
 	Fact   Fact   `json:"fact"`
