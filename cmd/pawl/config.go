@@ -81,6 +81,9 @@ func configCheck(a *app) *cobra.Command {
 			if err != nil {
 				return a.reportProblems(err)
 			}
+			if _, err := a.rulesOf(cfg); err != nil {
+				return a.reportProblems(err)
+			}
 			for _, note := range notRead(cfg) {
 				fmt.Fprintf(a.stderr, "pawl: note: %s\n", note)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/baseline"
-	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ingest/importer"
 	"github.com/pawl-dev/pawl/ingest/otlp/wire"
@@ -241,6 +241,15 @@ func (a *app) build(traces []trajectory.Trace) []judged {
 
 // engineOf builds the engine that the configuration describes.
 func (a *app) engineOf(cfg config.Config) (*classify.Engine, error) {
+	rules, err := a.rulesOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return a.engineWith(cfg, rules)
+}
+
+// engineWith builds it for some of the rules: parameters of the others are left out.
+func (a *app) engineWith(cfg config.Config, rules []classify.Rule) (*classify.Engine, error) {
 	cat, err := catalogOf(cfg)
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
@@ -253,11 +262,17 @@ func (a *app) engineOf(cfg config.Config) (*classify.Engine, error) {
 	for l, s := range cfg.Severity {
 		severity[classify.Label(l)] = classify.Severity(s)
 	}
-	engine, err := classify.New(a.log, rule.All(), classify.Options{Params: cfg.Rules.Overrides(), Severity: severity, Catalog: cat, Prices: prices})
+	engine, err := classify.New(a.log, rules, classify.Options{Params: overridesOf(cfg, rules), Severity: severity, Catalog: cat, Prices: prices})
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
 	return engine, nil
+}
+
+func overridesOf(cfg config.Config, rules []classify.Rule) map[string]map[string]any {
+	over, names := cfg.Rules.Overrides(), namesOf(rules)
+	maps.DeleteFunc(over, func(name string, _ map[string]any) bool { return !slices.Contains(names, name) })
+	return over
 }
 
 // readBaseline reads the file of --baseline; "" is none.

@@ -26,6 +26,7 @@ var commands = []func(*app) *cobra.Command{
 	trajectoryCommand,
 	absorbCommand,
 	baselineCommand, toolsCommand,
+	rulesCommand,
 	doctorCommand,
 	configCommand,
 	versionCommand,

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/config"
+)
+
+var (
+	fingerprintID = regexp.MustCompile(`^[a-z][a-z0-9_]*-[0-9a-f]{10}$`)
+	traceID       = regexp.MustCompile(`^[0-9a-f]{32}$`)
+)
+
+func rulesExplain(a *app) *cobra.Command {
+	var in []string
+	cmd := &cobra.Command{
+		Use:   "explain LABEL|RULE|FINGERPRINT|TRACE [FINGERPRINT|TRACE]",
+		Short: "say what a rule finds and how, and why two findings are one failure or two",
+		Long: "Of a label or rule: why it is a failure, how it is decided, what it needs, an example, and what to change. Of a fingerprint, with the traces\n" +
+			"in which it was found (--in): the parts that make it. Of two fingerprints or traces: in which parts they differ. Findings are one failure if and\n" +
+			"only if all parts are equal; arguments, messages, ids, numbers in names and times are not among the parts.\n\n" +
+			"Exit code 0: explained, and of two: they are one failure; 1: they are two.",
+		Example: "  pawl rules explain loop\n  pawl rules explain loop-3f9a1c02d4 --in traces.jsonl\n  pawl rules explain loop-3f9a1c02d4 loop-08985f5344 --in traces.jsonl",
+		Args:    cobra.RangeArgs(1, 2),
+	}
+	cmd.Flags().StringArrayVar(&in, "in", nil, "recorded traces, a `FILE` or directory, in which the fingerprints or traces are found; repeatable")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := a.loadOffline()
+		if err != nil {
+			return err
+		}
+		if len(args) == 1 && !fingerprintID.MatchString(args[0]) && !traceID.MatchString(args[0]) {
+			return a.explainRule(cfg, args[0])
+		}
+		return a.explainFindings(cmd.Context(), cfg, args, in)
+	}
+	return cmd
+}
+
+// explained is a rule in full, as --json prints it.
+type explained struct {
+	ruleLine
+	Why     string   `json:"why"`
+	Fix     string   `json:"fix"`
+	Example string   `json:"example"`
+	Repairs []string `json:"repairs"`
+}
+
+func (a *app) explainRule(cfg config.Config, word string) error {
+	lines, rules, err := a.ruleLines(cfg)
+	if err != nil {
+		return err
+	}
+	r, err := ruleNamed(rules, word)
+	if err != nil {
+		return err
+	}
+	x := explained{ruleLine: lines[slices.IndexFunc(lines, func(l ruleLine) bool { return l.Name == r.Name })], Why: r.Doc.Why, Fix: r.Doc.Fix, Example: r.Doc.Example, Repairs: []string{}}
+	for _, rep := range r.Repairs {
+		x.Repairs = append(x.Repairs, rep.Does)
+	}
+	if a.json {
+		return a.printJSON(x)
+	}
+	_, err = fmt.Fprint(a.stdout, x.text(a.width()))
+	return err
+}
+
+func (x explained) text(width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", x.Rule, x.Title)
+	section := func(name, text string) {
+		if strings.TrimSpace(text) != "" {
+			fmt.Fprintf(&b, "\n%s\n%s", name, indent(text, "  ", width))
+		}
+	}
+	section("Why, and how it is decided", x.Why)
+	section("What to change", x.Fix)
+	section("Example", x.Example)
+	section("It is silent once", strings.Join(x.Repairs, "; or "))
+	section("It says nothing without", cmp.Or(strings.ReplaceAll(join(x.Needs), " ", ", "), "no fact is needed in every case; what it lacks on a trace it says there"))
+	var params []string
+	if !x.Own {
+		for _, k := range slices.Sorted(maps.Keys(x.Params)) {
+			params = append(params, fmt.Sprintf("%s: %v", k, x.Params[k]))
+		}
+	}
+	section("Parameters, under rules: "+x.Name+" in pawl.yaml", strings.Join(params, "\n"))
+	set := ""
+	if p := x.Precision; p != nil {
+		set = fmt.Sprintf(", on %s, %s", p.Set, p.Date)
+	}
+	fmt.Fprintf(&b, "\nLabel %s, severity %s, cases of form %s; right: %s%s.\n", x.Label, x.Severity, x.Form, right(x.Precision), set)
+	return b.String()
+}
+
+// instance is one failure as it was found, with the traces that have it.
+type instance struct {
+	finding classify.Finding
+	traces  []string
+}
+
+// explainFindings explains one or two fingerprints or traces that are found in recorded traces.
+func (a *app) explainFindings(ctx context.Context, cfg config.Config, words, in []string) error {
+	if len(in) == 0 {
+		return usageError(errors.New("a fingerprint's parts are known from the traces that it was found in"), "--in FILE, with the recorded traces")
+	}
+	for _, w := range words {
+		if !fingerprintID.MatchString(w) && !traceID.MatchString(w) {
+			return usageError(fmt.Errorf("%q is neither a fingerprint such as loop-3f9a1c02d4 nor a trace's id", w), "pawl classify, which prints both")
+		}
+	}
+	engine, err := a.engineOf(cfg)
+	if err != nil {
+		return err
+	}
+	all, err := a.judgePaths(ctx, engine, in, "")
+	if err != nil {
+		return err
+	}
+	var found []instance
+	for _, w := range words {
+		x, err := find(all, w)
+		if err != nil {
+			return err
+		}
+		found = append(found, x)
+	}
+	if len(found) == 1 {
+		return a.printInstance(found[0])
+	}
+	return a.printComparison(found[0], found[1])
+}
+
+// find looks for a fingerprint, or for the primary finding of a trace.
+func find(all []judged, word string) (instance, error) {
+	var x instance
+	for _, j := range all {
+		for _, f := range j.report.Findings {
+			primary := j.trace.ID == word && f.Because == nil && j.report.Primary != nil && *j.report.Primary == f.Label
+			if f.Fingerprint.ID() == word || primary && x.finding.Label == "" {
+				if x.finding.Label == "" {
+					x.finding = f
+				}
+			}
+		}
+	}
+	if x.finding.Label == "" {
+		return x, fmt.Errorf("no finding of these traces is, or stands on, %s", word)
+	}
+	for _, j := range all {
+		if slices.ContainsFunc(j.report.Findings, func(f classify.Finding) bool { return f.Fingerprint.Equal(x.finding.Fingerprint) }) {
+			x.traces = append(x.traces, j.trace.ID)
+		}
+	}
+	return x, nil
+}
+
+func (a *app) printInstance(x instance) error {
+	fp := x.finding.Fingerprint
+	if a.json {
+		return a.printJSON(map[string]any{"fingerprint": fp, "rule": x.finding.Rule, "why": x.finding.Why, "traces": x.traces})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, by %s, in %s: %s\n\nFindings are this failure if all of these are equal:\n", fp.ID(), x.finding.Rule, plural(len(x.traces), "trace"), shown(x.finding.Why))
+	writeParts(&b, fp)
+	if len(fp.Aliases) > 0 {
+		fmt.Fprintf(&b, "It was known before as %s.\n", strings.Join(fp.Aliases, ", "))
+	}
+	fmt.Fprintf(&b, "\nTraces: %s\nThe rule: pawl rules explain %s\n", few(slices.Clone(x.traces)), x.finding.Label)
+	_, err := fmt.Fprint(a.stdout, b.String())
+	return err
+}
+
+func writeParts(b *strings.Builder, fp classify.Fingerprint) {
+	fmt.Fprintf(b, "  %-10s %d\n  %-10s %s\n  %-10s %s\n  %-10s %s\n", "version", fp.Version, "label", fp.Label, "service", cmp.Or(fp.Service, "(none)"), "agent", cmp.Or(fp.Agent, "(none)"))
+	for _, p := range fp.Parts {
+		fmt.Fprintf(b, "  %-10s %s\n", p.Key, p.Value)
+	}
+}
+
+func (a *app) printComparison(x, y instance) error {
+	p, q := x.finding.Fingerprint, y.finding.Fingerprint
+	differ := classify.Differences(p, q)
+	one := len(differ) == 0 || p.Knows(q.Digest()) || q.Knows(p.Digest())
+	if a.json {
+		if err := a.printJSON(map[string]any{"one": one, "a": p, "b": q, "differences": differ}); err != nil {
+			return err
+		}
+	} else if _, err := fmt.Fprint(a.stdout, comparison(p, q, differ, one)); err != nil {
+		return err
+	}
+	if !one {
+		return errFinding
+	}
+	return nil
+}
+
+func comparison(p, q classify.Fingerprint, differ []classify.Difference, one bool) string {
+	var b strings.Builder
+	switch {
+	case len(differ) == 0:
+		fmt.Fprintf(&b, "One failure, %s: all parts are equal.\n", p.ID())
+		writeParts(&b, p)
+		return b.String()
+	case one:
+		fmt.Fprintf(&b, "One failure: one of %s and %s was known under the other's digest. Their parts differ in\n", p.ID(), q.ID())
+	default:
+		fmt.Fprintf(&b, "Two failures, %s and %s: they differ in\n", p.ID(), q.ID())
+	}
+	for _, d := range differ {
+		fmt.Fprintf(&b, "  %-10s %s and %s\n", d.Key, cmp.Or(d.A, "(none)"), cmp.Or(d.B, "(none)"))
+	}
+	return b.String()
+}
