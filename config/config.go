@@ -25,6 +25,7 @@ type Config struct {
 	GHPR      GHPR               `yaml:"ghpr" doc:"pull requests"`
 	Policy    []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
 	Tools     []Tool             `yaml:"tools" doc:"the tool catalog, beside what spans and MCP servers offer"`
+	ToolsFile string             `yaml:"tools_file" null:"none" doc:"a catalog file, as pawl tools import writes it: pinned tools, which tools goes before"`
 	Prices    []Price            `yaml:"prices" doc:"what models cost, before pawl's own dated list; first match wins"`
 	Absorb    Absorb             `yaml:"absorb" doc:"which findings become cases"`
 	Gate      Gate               `yaml:"gate" doc:"how pawl check runs an agent"`
@@ -34,7 +35,6 @@ type Config struct {
 	Custom    []Custom           `yaml:"custom" doc:"rules of your own, in CEL"`
 	Severity  map[Label]Severity `yaml:"severity" doc:"severity by label, where it differs from the built-in one"`
 	Redact    Redact             `yaml:"redact" doc:"what is removed before anything leaves, beside the built-in rules"`
-	ToolsFile string             `yaml:"tools_file" null:"none" doc:"a catalog file, as pawl tools import writes it: pinned tools, which tools goes before"`
 }
 
 // Listen holds the addresses of the listeners, host:port each; the empty Addr is off.

@@ -21,7 +21,7 @@ var BindingDrift = add(classify.Rule{
 		Title: "a tool is not what it was when it was pinned",
 		Why: "A server may change what a tool takes, what the model is told of it, or who stands behind its name, after somebody looked at it and let it in. What a run " +
 			"offers is compared with the pinned tool of the catalog. Only changes that break calls, and words that say something else, count: whatever widens a " +
-			"schema is left out, and so is what clients do to schemas and words on their own (strict mode, cut or prefixed descriptions).",
+			"schema is left out, and so is what clients do to schemas and words on their own (strict mode, patterns and bounds in another spelling, descriptions cut or prefixed).",
 		Fix:     "Look at the change, and pin the tool again with pawl tools import, or take it out of what the agent is offered.",
 		Example: "pinned: get_order{order_id}; offered: get_order{order_id, reason}, both required",
 	},
@@ -42,7 +42,7 @@ func checkBinding(in *classify.Input) classify.Result {
 	var out []classify.Finding
 	for _, d := range t.ToolsOffered {
 		pinned, ok := in.Catalog.Tool(d.Name)
-		if !ok || !pinned.Pinned() || d.Builtin {
+		if !ok || !pinned.Pinned() || d.Builtin || pseudo(d.Name) {
 			continue
 		}
 		for _, c := range catalog.Diff(pinned, asOffered(pinned, d)) {
@@ -114,15 +114,13 @@ func loosen(a, b any, depth int) {
 	if !okX || !okY || depth > 16 {
 		return
 	}
-	for _, k := range []string{"description", "default", "title", "examples"} {
-		told, _ := y[k].(string)
-		was, _ := x[k].(string)
-		if _, said := y[k]; !said || k == "description" && sameTold(was, told) {
-			delete(y, k)
-			if v, ok := x[k]; ok {
-				y[k] = v
-			}
-		}
+	told, _ := y["description"].(string)
+	was, _ := x["description"].(string)
+	if told == "" || was == "" || sameTold(was, told) {
+		asWas(x, y, "description")
+	}
+	for _, k := range details {
+		asWas(x, y, k)
 	}
 	px, _ := x["properties"].(map[string]any)
 	py, _ := y["properties"].(map[string]any)
@@ -138,6 +136,18 @@ func loosen(a, b any, depth int) {
 		loosen(px[k], v, depth+1)
 	}
 	loosen(x["items"], y["items"], depth+1)
+}
+
+// details are the keywords that libraries write in their own ways from one and the same definition: of these no difference is the tool's.
+var details = []string{"title", "default", "examples", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+	"minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "contentEncoding", "propertyNames"}
+
+// asWas makes a member of y what it is in x.
+func asWas(x, y map[string]any, key string) {
+	delete(y, key)
+	if v, ok := x[key]; ok {
+		y[key] = v
+	}
 }
 
 func bindingFinding(in *classify.Input, d trajectory.ToolDef, c catalog.Change) classify.Finding {
