@@ -25,6 +25,7 @@ type Options struct {
 	Severity map[Label]Severity        // per label: the severity of its findings, in place of the rule's
 	Catalog  *catalog.Catalog          // nil: no tools beside those that spans offer
 	Prices   *price.Table              // nil: no cost beside what spans report
+	Policy   []Policy                  // what the team says that agents must and must not do
 }
 
 // Engine runs rules over trajectories. It is safe for concurrent use.
@@ -33,6 +34,7 @@ type Engine struct {
 	rules   []armed
 	catalog *catalog.Catalog
 	prices  *price.Table
+	policy  []Policy
 	schemas *Schemas
 	broken  atomic.Int64
 }
@@ -48,7 +50,7 @@ type armed struct {
 // New builds an engine. Rules of one name, parameters that a rule does not have, parameters for a rule that does not exist, and unknown
 // labels or severities are errors; names that are nearly right are pointed out.
 func New(lg *slog.Logger, rules []Rule, o Options) (*Engine, error) {
-	e := &Engine{lg: lg.With("component", "classify"), catalog: o.Catalog, prices: o.Prices, schemas: NewSchemas()}
+	e := &Engine{lg: lg.With("component", "classify"), catalog: o.Catalog, prices: o.Prices, policy: o.Policy, schemas: NewSchemas()}
 	if e.catalog == nil {
 		e.catalog, _ = catalog.New(nil)
 	}
@@ -157,7 +159,7 @@ func (e *Engine) run(a *armed, t *trajectory.Trajectory, s *baseline.Snapshot) (
 			res = Blind(FactRule, "this is a bug of pawl: report rule "+a.id+" with the trace "+t.TraceID)
 		}
 	}()
-	return a.Check(&Input{Trajectory: t, Catalog: e.catalog, Baseline: s, Schemas: e.schemas, rule: a})
+	return a.Check(&Input{Trajectory: t, Catalog: e.catalog, Baseline: s, Policy: e.policy, Schemas: e.schemas, rule: a})
 }
 
 // unread says that the trace speaks a dialect that nobody reads yet, and that nothing else in it could be read either.

@@ -69,6 +69,9 @@ type Finding struct {
 	Title string `json:"-"`
 	// Params are the rule's effective parameters, frozen into a case.
 	Params map[string]any `json:"-"`
+	// Policy is the line of policy that the run broke, or one that says what the runs before it kept to, frozen into a case; nil for rules that
+	// use none.
+	Policy *Policy `json:"-"`
 }
 
 // Inapplicable says that a rule could not see, and what would open its eyes.

@@ -55,6 +55,7 @@ type Input struct {
 	Trajectory *trajectory.Trajectory
 	Catalog    *catalog.Catalog   // never nil
 	Baseline   *baseline.Snapshot // nil when there is none
+	Policy     []Policy           // what the team says that agents must and must not do
 	Schemas    *Schemas           // compiles tool schemas, once each
 
 	rule *armed

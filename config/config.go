@@ -280,6 +280,9 @@ type Rules struct {
 	Loop            LoopRule    `yaml:"loop" doc:"the same call, or a cycle of calls, again and again"`
 	CostSpike       CostRule    `yaml:"cost_spike" doc:"far more tokens, or money, than the route's median"`
 	ContextOverflow ContextRule `yaml:"context_overflow" doc:"share of the model's window"`
+	SkippedStep     SkippedRule `yaml:"skipped_step" doc:"what came before a tool in all healthy runs of the route"`
+	OverTrigger     HabitRule   `yaml:"over_trigger" doc:"writing tools that no healthy run of the route called"`
+	WrongRouting    HabitRule   `yaml:"wrong_subagent_routing" doc:"agents that none handed over to in healthy runs of the route"`
 	SilentTimeout   SilentRule  `yaml:"silent_timeout" doc:"waits that nobody ended as they should have"`
 	LatencySpike    LatencyRule `yaml:"latency_spike" doc:"far more time than the route's median"`
 }
@@ -308,6 +311,18 @@ type ContextRule struct {
 	Warn    float64        `yaml:"warn" min:"0" max:"1" doc:"share of the window that is a warning"`
 	Match   float64        `yaml:"match" min:"0" max:"1" doc:"share of the window that is blocking"`
 	Windows map[string]int `yaml:"windows" min:"1" doc:"tokens by the beginning of a model's name, before the built-in table"`
+}
+
+// SkippedRule says when what came before a tool in every healthy run must come before it.
+type SkippedRule struct {
+	MinRuns  int `yaml:"min_runs" min:"5" doc:"healthy runs in which the same value went through both calls"`
+	MinPlain int `yaml:"min_plain" min:"5" doc:"healthy runs in which one tool came before the other, whatever they were called with"`
+	Most     int `yaml:"most" min:"0" doc:"findings of this kind on one trace; 0 leaves the policy alone to speak"`
+}
+
+// HabitRule says how many healthy runs make a rule of what they have in common.
+type HabitRule struct {
+	MinRuns int `yaml:"min_runs" min:"5" doc:"healthy runs that agree"`
 }
 
 // SilentRule says how long nothing may happen.

@@ -42,6 +42,9 @@ func defaultRules() Rules {
 		Loop:            LoopRule{Warn: 3, Match: 5, Poll: 10, MaxPeriod: 4},
 		CostSpike:       CostRule{Factor: 1.5, MinRuns: 20, MADs: 3, Share: 0.05, MinTokens: 1000, Tail: 1.2, Reach: 0.5},
 		ContextOverflow: ContextRule{Warn: 0.85, Match: 0.95, Windows: map[string]int{}},
+		SkippedStep:     SkippedRule{MinRuns: 20, MinPlain: 40, Most: 2},
+		OverTrigger:     HabitRule{MinRuns: 200},
+		WrongRouting:    HabitRule{MinRuns: 40},
 		SilentTimeout:   SilentRule{GapSeconds: 60, StallSeconds: 600, MinRate: 0.5},
 		LatencySpike:    LatencyRule{Factor: 2, MinRuns: 20, MADs: 5, Share: 0.2, MinSeconds: 10, Tail: 1.2, Reach: 0.5},
 	}

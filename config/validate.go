@@ -28,7 +28,7 @@ func (c Config) Validate() error {
 func (c Config) conflicts() []conflict {
 	return slices.Concat(
 		c.openListeners(), c.samePorts(), c.certificates(), c.queueConflicts(), c.times(), c.proposals(), c.judgeConflicts(),
-		c.toolConflicts(), c.names(), c.ruleConflicts(), c.priceConflicts(),
+		c.toolConflicts(), c.policyConflicts(), c.names(), c.ruleConflicts(), c.priceConflicts(),
 	)
 }
 
@@ -205,6 +205,30 @@ func (c Config) toolConflicts() []conflict {
 	return found
 }
 
+// policyConflicts refuses lines that no run could keep, or that say nothing.
+func (c Config) policyConflicts() []conflict {
+	var found []conflict
+	for i, p := range c.Policy {
+		for j, l := range p.MustPrecede {
+			if key := fmt.Sprintf("policy[%d].must_precede[%d]", i, j); l.Tool == l.Before {
+				found = append(found, conflict{key + ".before", "`" + key + "` wants a tool before itself, which no run can keep", ""})
+			}
+		}
+		for j, r := range p.Route {
+			key := fmt.Sprintf("policy[%d].route[%d]", i, j)
+			if len(r.Allow)+len(r.Deny) == 0 {
+				found = append(found, conflict{key, "`" + key + "` names no agent", "set `allow` or `deny`"})
+			}
+			for _, a := range r.Allow {
+				if slices.Contains(r.Deny, a) {
+					found = append(found, conflict{key, fmt.Sprintf("`%s` allows and denies %s", key, a), "keep one"})
+				}
+			}
+		}
+	}
+	return found
+}
+
 // priceConflicts refuses a cache that is dearer than none, and a price that an earlier one hides.
 func (c Config) priceConflicts() []conflict {
 	var found []conflict
@@ -253,6 +277,13 @@ func (c Config) ruleConflicts() []conflict {
 	}
 	if c.Rules.ContextOverflow.Warn > c.Rules.ContextOverflow.Match {
 		found = append(found, conflict{"rules.context_overflow", "`rules.context_overflow.warn` is more than `rules.context_overflow.match`", ""})
+	}
+	if c.Rules.SkippedStep.MinRuns > c.Rules.SkippedStep.MinPlain {
+		found = append(found, conflict{"rules.skipped_step", "`rules.skipped_step.min_runs` is more than `rules.skipped_step.min_plain`",
+			"the same value in both calls is the stronger sign and needs fewer runs"})
+	}
+	if c.Rules.OverTrigger.MinRuns < 20 {
+		found = append(found, conflict{"rules.over_trigger.min_runs", "`rules.over_trigger.min_runs` is less than 20", "a tool that is seldom used is not a forbidden one"})
 	}
 	return found
 }

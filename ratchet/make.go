@@ -361,7 +361,7 @@ func expect(t *trajectory.Trajectory, f classify.Finding, base *baseline.Snapsho
 	if f.Params == nil {
 		params = nil
 	}
-	e.Never = append(e.Never, regcase.Never{Label: string(f.Label), Rule: f.Rule, Params: params})
+	e.Never = append(e.Never, regcase.Never{Label: string(f.Label), Rule: f.Rule, Params: params, Policy: regcase.JSON(f.Policy.JSON())})
 	return e, nil
 }
 

@@ -8,7 +8,11 @@
 //
 //	{"version": 1, "accuracy": 0.01, "routes": [{"service": "shop", "agent": "", "route": "POST /chat", "runs": 31,
 //	  "metrics": {"fresh_tokens": {"n": 31, "values": [812, 900, ...]},            exact
-//	              "tool_calls":   {"n": 400, "zeros": 3, "bins": [[35, 200], ...]}}}]}   bin index and count
+//	              "tool_calls":   {"n": 400, "zeros": 3, "bins": [[35, 200], ...]}},     bin index and count
+//	  "habits": [{"kind": "precedes", "of": "upsert", "runs": 84, "laws": [{"by": "validate", "arg": "id", "by_arg": "id", "values": [7, ...]}]}]}]}
+//
+// Habits are what the order of the runs' calls shows (package order): of each subject the laws that held in all runs but one at most, misses being
+// how many they did not hold in. What always held, an Invariant, is read off them.
 //
 // sorted by key, so that equal baselines are equal bytes; its digest is the sha256 of them. The package does no I/O of its own beyond the
 // reader and writer that it is handed.
@@ -31,6 +35,7 @@ type Baseline struct {
 type route struct {
 	runs    int
 	metrics map[Metric]*sample
+	habits  map[subject]habit
 }
 
 // New returns an empty baseline.
@@ -45,6 +50,7 @@ func (b *Baseline) Learn(r Run) {
 			at.sample(m).add(b.binning, v)
 		}
 	}
+	at.learn(r.Habits)
 }
 
 // Merge adds all runs of another baseline, which stays as it is.
@@ -54,6 +60,9 @@ func (b *Baseline) Merge(o *Baseline) {
 		at.runs += from.runs
 		for m, s := range from.metrics {
 			at.sample(m).merge(b.binning, s.clone())
+		}
+		for s, h := range from.habits {
+			at.take(s, h)
 		}
 	}
 }

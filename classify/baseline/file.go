@@ -26,6 +26,7 @@ type fileRoute struct {
 	Route   string                `json:"route"`
 	Runs    int                   `json:"runs"`
 	Metrics map[Metric]fileSample `json:"metrics"`
+	Habits  []fileHabit           `json:"habits,omitempty"`
 }
 
 type fileSample struct {
@@ -67,6 +68,7 @@ func (b *Baseline) file() file {
 		for m, s := range r.metrics {
 			fr.Metrics[m] = s.file()
 		}
+		fr.Habits = r.fileHabits()
 		f.Routes = append(f.Routes, fr)
 	}
 	return f
@@ -119,6 +121,11 @@ func (b *Baseline) readRoute(fr fileRoute) error {
 			return fmt.Errorf("metric %s has more values than runs", m)
 		}
 		at.metrics[m] = s
+	}
+	for _, fh := range fr.Habits {
+		if err := at.readHabit(fh); err != nil {
+			return fmt.Errorf("habit %s of %q: %w", fh.Kind, fh.Of, err)
+		}
 	}
 	return nil
 }

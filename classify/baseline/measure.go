@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"github.com/pawl-dev/pawl/classify/order"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -33,12 +34,13 @@ func Metrics() []Metric {
 type Run struct {
 	Key    Key
 	Values map[Metric]float64
+	Habits []order.Habit `json:",omitempty"` // what the order of its calls shows; by kind and subject
 }
 
 // Measure takes the numbers of a trajectory. Tokens are known only if every model call that answered tells them; cost likewise; the duration
 // only if the trace has its root, an end and a real clock.
 func Measure(t *trajectory.Trajectory) Run {
-	r := Run{Key: KeyOf(t), Values: map[Metric]float64{ToolCalls: float64(len(t.ToolCalls))}}
+	r := Run{Key: KeyOf(t), Values: map[Metric]float64{ToolCalls: float64(len(t.ToolCalls))}, Habits: order.Habits(t)}
 	if u, ok := tokens(t); ok {
 		r.Values[TotalTokens] = u.input + u.output
 		r.Values[FreshInput] = u.input - u.cached

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -127,13 +128,23 @@ func (c capture) records(t testing.TB) (logs []plog.Logs) {
 
 func engine(t testing.TB) *classify.Engine { return engineOf(t, All()) }
 
-func engineOf(t testing.TB, rules []classify.Rule) *classify.Engine {
-	e, err := classify.New(slog.New(slog.DiscardHandler), rules, classify.Options{})
+func engineOf(t testing.TB, rules []classify.Rule) *classify.Engine { return engineWith(t, rules, nil) }
+
+func engineWith(t testing.TB, rules []classify.Rule, policy []classify.Policy) *classify.Engine {
+	e, err := classify.New(slog.New(slog.DiscardHandler), rules, classify.Options{Policy: policy})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
+
+// shopPolicy is the policy that the captured agent's team has, in the words of the captures' README.
+var shopPolicy = []classify.Policy{{
+	Agent:       "*",
+	MustPrecede: []classify.MustPrecede{{Tool: "upsert_product", Before: "validate_product", Same: "product_id"}},
+	NoToolWhen:  []classify.NoToolWhen{{User: regexp.MustCompile(`(?i)^(thanks|thank you)`)}},
+	Route:       []classify.Routing{{User: regexp.MustCompile(`(?i)parcel|track`), Deny: []string{"billing"}}},
+}}
 
 // healthy learns from the scenarios in which all went well, often enough that the rule on cost may judge.
 func healthy(t *testing.T, rows []capture, sdk string) *baseline.Snapshot {
@@ -157,7 +168,7 @@ type tally struct{ right, wrong, missed, blind int }
 // TestCaptures runs the rules over what real SDKs sent and compares with what really happened. With -v it prints every difference.
 func TestCaptures(t *testing.T) {
 	rows := manifest(t)
-	e := engine(t)
+	e := engineWith(t, All(), shopPolicy)
 	baselines := map[string]*baseline.Snapshot{}
 	per := map[classify.Label]*tally{}
 	for _, r := range All() {

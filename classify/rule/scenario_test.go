@@ -18,7 +18,7 @@ type scenarioTally struct{ primary, beside, blind, missed, noRule int }
 // and that the healthy scenarios have no finding that would make them fail. With -v it prints every capture that is not so.
 func TestScenarios(t *testing.T) {
 	rows := manifest(t)
-	e := engine(t)
+	e := engineWith(t, All(), shopPolicy)
 	baselines := map[string]*baseline.Snapshot{}
 	tallies := map[string]*scenarioTally{}
 	for _, c := range rows {

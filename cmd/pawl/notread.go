@@ -20,13 +20,14 @@ func notRead(cfg config.Config) []string {
 		key      string
 		set, def any
 	}{
-		{"judge", cfg.Judge, def.Judge}, {"policy", cfg.Policy, def.Policy}, {"webhooks", cfg.Webhooks, def.Webhooks},
+		{"judge", cfg.Judge, def.Judge}, {"webhooks", cfg.Webhooks, def.Webhooks},
 		{"listen.webhooks", cfg.Listen.Webhooks, def.Listen.Webhooks}, {"gate", cfg.Gate, def.Gate}, {"watch", cfg.Watch, def.Watch},
 	} {
 		if !reflect.DeepEqual(s.set, s.def) {
 			out = append(out, s.key+" is kept and not acted on by this version")
 		}
 	}
+	out = append(out, strangeTools(cfg)...)
 	labels := map[string]bool{}
 	for _, r := range rule.All() {
 		labels[string(r.Label)] = true

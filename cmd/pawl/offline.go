@@ -262,7 +262,7 @@ func (a *app) engineWith(cfg config.Config, rules []classify.Rule) (*classify.En
 	for l, s := range cfg.Severity {
 		severity[classify.Label(l)] = classify.Severity(s)
 	}
-	engine, err := classify.New(a.log, rules, classify.Options{Params: overridesOf(cfg, rules), Severity: severity, Catalog: cat, Prices: prices})
+	engine, err := classify.New(a.log, rules, classify.Options{Params: overridesOf(cfg, rules), Severity: severity, Catalog: cat, Prices: prices, Policy: policyLines(cfg)})
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}

@@ -310,11 +310,12 @@ const (
 	FactOutputSchema  Fact = "output_schema"         // the shape that a request wants the answer to have
 	FactDeclaration   Fact = "execution_declaration" // what the team says of a tool's execution; supplied by config, never by a span
 	FactPinned        Fact = "pinned_tools"          // tools as they were when somebody looked at them; supplied by a catalog, never by a span
+	FactPolicy        Fact = "policy"                // what an agent must and must not do; written in pawl.yaml, or learnt from enough healthy runs
 )
 
 // Optional says that a fact is there only where a team wants what hangs on it: that it is absent is no want of the telemetry.
 func (f Fact) Optional() bool {
-	return f == FactOutputSchema || f == FactDeclaration || f == FactPinned
+	return f == FactOutputSchema || f == FactDeclaration || f == FactPinned || f == FactPolicy
 }
 
 // Gap is a fact that the trace lacks, and what would supply it.

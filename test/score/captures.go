@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,10 +52,18 @@ var beside = map[classify.Label][]classify.Label{
 // wellScenarios are those in which nothing goes wrong.
 var wellScenarios = []string{"S01", "S01s", "S05", "S13n", "S15", "S19n"}
 
+// shopPolicy is the policy that the captured agent's team has, in the words of the captures' README.
+var shopPolicy = classify.Policy{
+	Agent:       "*",
+	MustPrecede: []classify.MustPrecede{{Tool: "upsert_product", Before: "validate_product", Same: "product_id"}},
+	NoToolWhen:  []classify.NoToolWhen{{User: regexp.MustCompile(`(?i)^(thanks|thank you)`)}},
+	Route:       []classify.Routing{{User: regexp.MustCompile(`(?i)parcel|track`), Deny: []string{"billing"}}},
+}
+
 // judgeCaptures judges each scenario by a baseline learnt from those of the same SDK in which all went well, often enough to judge by.
 func judgeCaptures(dir string, rows []row, only string) (sample, error) {
 	s := sample{Name: filepath.Base(dir)}
-	e, err := engineOf(only, nil)
+	e, err := engineOf(only, nil, shopPolicy)
 	if err != nil {
 		return s, err
 	}

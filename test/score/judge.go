@@ -23,12 +23,12 @@ type judged struct {
 }
 
 // engineOf builds an engine with all rules, or with the one of that name.
-func engineOf(only string, tools *catalog.Catalog) (*classify.Engine, error) {
+func engineOf(only string, tools *catalog.Catalog, policy ...classify.Policy) (*classify.Engine, error) {
 	rules := rule.All()
 	if only != "" {
 		rules = slices.DeleteFunc(rules, func(r classify.Rule) bool { return r.Name != only && r.ID() != only })
 	}
-	return classify.New(slog.New(slog.DiscardHandler), rules, classify.Options{Catalog: tools})
+	return classify.New(slog.New(slog.DiscardHandler), rules, classify.Options{Catalog: tools, Policy: policy})
 }
 
 // build reads the files and builds their traces. What cannot be read is an error here: a measurement leaves nothing out.
