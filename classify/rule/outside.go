@@ -82,13 +82,13 @@ func answeredBefore(t *trajectory.Trajectory, i int) bool {
 func blowOfTool(t *trajectory.Trajectory, i int, s sign) blow {
 	c := &t.ToolCalls[i]
 	over := slices.ContainsFunc(t.ToolCalls[i+1:], func(o trajectory.ToolCall) bool {
-		if o.Name != c.Name || o.Agent != c.Agent || o.Outcome != trajectory.OutcomeOK || !insteadOf(&o, c) {
+		if o.Name != c.Name || o.Agent != c.Agent || !insteadOf(&o, c) {
 			return false
 		}
 		_, bad := toolSign(&o)
-		return !bad
+		return !bad && (o.Outcome == trajectory.OutcomeOK || o.Outcome == trajectory.OutcomeError && s.is == timedOut)
 	})
-	return blow{sign: s, tool: i, model: -1, agent: c.Agent, part: classify.Name("tool", c.Name), name: classify.SafeName(c.Name),
+	return blow{sign: s, tool: i, model: -1, agent: c.Agent, part: classify.Name("tool", c.Name), name: ranBy(c),
 		span: firstOf(c.ResultSpanID, c.SpanID), step: stepOf(t, trajectory.StepTool, i), over: over}
 }
 
@@ -112,6 +112,18 @@ func behind(c *trajectory.ToolCall) string {
 		return string(m[1])
 	}
 	return ""
+}
+
+// handsOn is an argument by which a dispatcher is given the arguments of the tool that it is to run.
+var handsOn = regexp.MustCompile(`"(?:params|parameters|arguments|args|kwargs|input|tool_input|tool_args|toolArgs|tool_arguments|payload)":[{"]`)
+
+// ranBy names a call's tool for sentences. Of a dispatcher's other calls, which run other tools, nothing is said.
+func ranBy(c *trajectory.ToolCall) string {
+	name := classify.SafeName(c.Name)
+	if inner := behind(c); inner != "" && handsOn.Match(c.Arguments.JSON) {
+		return classify.SafeName(inner) + " (run by " + name + ")"
+	}
+	return name
 }
 
 func blowOfModel(t *trajectory.Trajectory, i int, s sign) blow {
@@ -292,6 +304,8 @@ func waitedFor(t *trajectory.Trajectory, b blow) classify.Part {
 // ending says how it went on after a blow.
 func (b blow) ending() string {
 	switch {
+	case b.over && b.tool >= 0 && b.is == timedOut:
+		return "; a later call of it was answered"
 	case b.over && b.tool >= 0:
 		return "; a later call of it went well"
 	case b.over:

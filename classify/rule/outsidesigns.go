@@ -61,11 +61,14 @@ func readError(e *trajectory.Error) (sign, bool) {
 		return signOf(is, strconv.Itoa(rpc), 0.9), true
 	case is != "":
 		return withStatus(is, http, sure), true
-	case ofHTTP(http) != "":
+	case ofHTTP(http) != "" && !ownFault(http, low):
 		return signOf(ofHTTP(http), strconv.Itoa(http), 0.95), true
 	}
 	return sign{}, false
 }
+
+// ownFault says that a service answers a request that is wrong with 500, as many do that never check what they are sent.
+func ownFault(status int, low string) bool { return status == 500 && requestSays.MatchString(low) }
 
 // troubleIn is the trouble that the class of an error or its words tell, "" for none, and how sure that is.
 func troubleIn(class, low string) (trouble, float64) {
@@ -242,6 +245,9 @@ func readCodes(m map[string]jsontext.Value) (sign, bool) {
 			if s, ok := readWords(m["message"]); ok {
 				return withStatus(s.is, n, 0.9), true
 			}
+			if ownFault(n, strings.ToLower(string(m["message"]))) {
+				return sign{}, false
+			}
 			return signOf(ofHTTP(n), text, 0.9), true
 		case err != nil:
 			if is, ok := namedTrouble(text); ok {
@@ -265,7 +271,7 @@ func readWords(v jsontext.Value) (sign, bool) {
 	if is, sure := troubleIn("", low); is != "" {
 		return withStatus(is, statusIn(low), sure), true
 	}
-	if n := statusIn(low); ofHTTP(n) != "" {
+	if n := statusIn(low); ofHTTP(n) != "" && !ownFault(n, low) {
 		return signOf(ofHTTP(n), strconv.Itoa(n), 0.85), true
 	}
 	return sign{}, false

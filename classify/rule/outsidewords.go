@@ -60,6 +60,10 @@ var personSays = regexp.MustCompile(`\b(user|human|person|operator|reviewer|cust
 	`\b(denied|rejected|declined|cancell?ed|refused|aborted|interrupted|stopped|disapproved)( \w+)? by (the |a )?(user|human|person|operator|reviewer|client|caller|approver)|\buser (doesn't|does not|didn't|did not) (want|approve|allow|confirm)|` +
 	`\bnot approved\b|\bapproval (was |is )?(denied|rejected|declined|refused|not (granted|given))|\buser[_ ](abort|reject|cancel)|client (closed request|disconnected)`)
 
+// requestSays are the words by which a service lays an error to what it was sent.
+var requestSays = regexp.MustCompile(`\b(bad|invalid|malformed|illegal|unsupported|unknown|incorrect|missing) (request|inputs?|arguments?|parameters?|params?|fields?|values?|payload|identifier|id)\b|` +
+	`\b(request|inputs?|arguments?|parameters?|payload) (is |are |was )?(invalid|malformed|incorrect|missing|not valid)\b|\bvalidation (error|failed)\b|(is|are) required\b`)
+
 // modelSays marks messages that quote what a model wrote, since it could not be read: the words in them are the model's.
 var modelSays = regexp.MustCompile(`could not parse (the )?(llm|model|ai|output)|output[ _]?pars(ing|er)|failed to parse (the )?(llm|model|ai)\b|\bi (do not|don't|cannot|can't|am not) `)
 

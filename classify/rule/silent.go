@@ -208,11 +208,19 @@ func quiet(t *trajectory.Trajectory, from, to int) bool {
 		if m := &t.ModelCalls[s.Index]; m.End.IsZero() || m.Error != nil {
 			return false // it goes on, or the wait was before another try
 		}
+		if heardOfWork(&t.ModelCalls[t.Steps[to].Index]) {
+			return false
+		}
 	}
 	asked := lastModelBefore(t, to)
 	return asked < 0 || !slices.ContainsFunc(t.ModelCalls[t.Steps[asked].Index].ToolCalls, func(i int) bool {
 		return t.ToolCalls[i].End.IsZero() && !pseudo(t.ToolCalls[i].Name)
 	})
+}
+
+// heardOfWork says that a model call, right after another one, is told what came of something: code that the agent ran, a tool without a span.
+func heardOfWork(m *trajectory.ModelCall) bool {
+	return slices.ContainsFunc(m.New, func(x trajectory.Message) bool { return x.Role == "tool" })
 }
 
 // lastModelBefore is the step of the last model call before a step, -1 for none.
