@@ -244,11 +244,11 @@ type Price struct {
 
 // Absorb says which findings become cases: MinCount occurrences, or one if it is blocking.
 type Absorb struct {
-	Mode          Mode    `yaml:"mode" doc:"off: none; preview: cases are shown; open: cases are proposed by pull request"`
-	Labels        []Label `yaml:"labels" doc:"only these; none = every label that is absorbed by default"`
-	MinCount      int     `yaml:"min_count" min:"1" doc:"occurrences that a finding needs, unless it is blocking"`
-	MinConfidence float64 `yaml:"min_confidence" min:"0" max:"1" doc:"confidence that a finding needs"`
-	MinJudged     int     `yaml:"min_judged" min:"0" doc:"judged findings, or 10 decisions of your own, that the version of a rule needs before it opens pull requests; 0 = none"`
+	Mode          Mode     `yaml:"mode" doc:"off: none; preview: cases are shown; open: cases are proposed by pull request"`
+	Labels        []string `yaml:"labels" doc:"only these, pawl's or those of your own rules; none = every label that is absorbed by default"`
+	MinCount      int      `yaml:"min_count" min:"1" doc:"occurrences that a finding needs, unless it is blocking"`
+	MinConfidence float64  `yaml:"min_confidence" min:"0" max:"1" doc:"confidence that a finding needs"`
+	MinJudged     int      `yaml:"min_judged" min:"0" doc:"judged findings, or 10 decisions of your own, that the version of a rule needs before it opens pull requests; 0 = none"`
 
 	SessionQuiet Duration `yaml:"session_quiet" doc:"quiet time after which the traces of a session are judged together"`
 }

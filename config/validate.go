@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -28,7 +29,7 @@ func (c Config) Validate() error {
 func (c Config) conflicts() []conflict {
 	return slices.Concat(
 		c.openListeners(), c.samePorts(), c.certificates(), c.queueConflicts(), c.times(), c.proposals(), c.judgeConflicts(),
-		c.toolConflicts(), c.policyConflicts(), c.names(), c.ruleConflicts(), c.priceConflicts(),
+		c.toolConflicts(), c.policyConflicts(), c.names(), c.ruleConflicts(), c.priceConflicts(), c.labelConflicts(),
 	)
 }
 
@@ -200,6 +201,22 @@ func (c Config) toolConflicts() []conflict {
 		if t.Schema != nil && t.SchemaFile != "" {
 			key := fmt.Sprintf("tools[%d].schema_file", i)
 			found = append(found, conflict{key, fmt.Sprintf("`tools[%d]` has `schema` and `schema_file`", i), "keep one"})
+		}
+	}
+	return found
+}
+
+// labelConflicts refuses a label that no rule gives, pawl's or the team's own.
+func (c Config) labelConflicts() []conflict {
+	known := slices.Clone(labels)
+	for _, r := range c.Custom {
+		known = append(known, cmp.Or(r.Label, r.Name))
+	}
+	var found []conflict
+	for i, l := range c.Absorb.Labels {
+		if !slices.Contains(known, l) {
+			key := fmt.Sprintf("absorb.labels[%d]", i)
+			found = append(found, conflict{key, fmt.Sprintf("`%s` cannot be `%s`", key, oneLine(l)), advise(l, known)})
 		}
 	}
 	return found
