@@ -124,6 +124,19 @@ func TestFinding(t *testing.T) {
 	}
 }
 
+// TestRecalled: calls that an earlier trace made are its failure, not this one's.
+func TestRecalled(t *testing.T) {
+	old := "trace service=s\nuser go on\nmodel m1\ncall c1 pay {}\n  error {}\n  recalled\n"
+	for text, want := range map[string]string{
+		old + "reply done\n": "no match",
+		old + "model m2\ncall c2 pay {}\n  error {}\nreply done\n": "match",
+	} {
+		if got, _ := judge(t, text, `t.calls("pay").exists(c, c.failed)`, `t.calls("pay")`); got != want {
+			t.Errorf("%q: %s, not %s", text, got, want)
+		}
+	}
+}
+
 func TestAbsentFacts(t *testing.T) {
 	for text, want := range map[string]string{
 		"trace service=s\nuser hello\nreply hi\n":                                  "no match", // there were none

@@ -138,6 +138,7 @@ func toolCallKind() kind {
 		text("name", "the tool, without what frameworks put around its name", toolName),
 		text("agent", "the agent that calls", func(c *trajectory.ToolCall) string { return c.Agent }),
 		flag("requested", "a model asked for it", func(c *trajectory.ToolCall) bool { return c.Requested }),
+		flag("recalled", "known only from the history that the trace began with: an earlier trace made the call", func(c *trajectory.ToolCall) bool { return c.Recalled }),
 		flag("executed", "a span of its execution is there", func(c *trajectory.ToolCall) bool { return c.Executed }),
 		{"arguments", cel.DynType, "the JSON value of the arguments, or their text when they are not JSON", func(o *object) ref.Val { return o.v.arguments(o.call()) }, nil},
 		{"result", cel.DynType, "the JSON value of the result, or its text; not there when the call is known to have none", func(o *object) ref.Val { return o.v.result(o.call()) },

@@ -247,6 +247,9 @@ func (d Definition) judge(in *classify.Input, p programs) classify.Result {
 	if len(seen) == 0 {
 		return classify.Blind(factWorking, "`when` is true and `evidence` names no span, so nobody could look at it: let it list what `when` is about")
 	}
+	if !slices.ContainsFunc(seen, func(o *object) bool { return o.kind != kindToolCall || !o.call().Recalled }) {
+		return classify.NoMatch() // it is the failure of the earlier trace, which made the calls
+	}
 	return classify.Match(d.finding(in, seen))
 }
 
