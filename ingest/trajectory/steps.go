@@ -12,11 +12,12 @@ func (b *builder) steps() {
 	o.Steps = make([]Step, 0, len(o.ModelCalls)+len(o.ToolCalls)+len(o.Handoffs)+len(o.UserMessages)+2)
 	for i, m := range o.ModelCalls {
 		said := b.saidIn(b.calls[i])
-		if s, ok := b.replyBefore(i); ok && len(said) > 0 {
-			o.Steps = append(o.Steps, s)
+		answered, goesOn := b.replyBefore(i)
+		if goesOn && len(said) > 0 {
+			o.Steps = append(o.Steps, answered)
 		}
-		for _, text := range said {
-			if !seen[text] {
+		for k, text := range said {
+			if again := goesOn && k == len(said)-1; again || !seen[text] { // "yes" to a new question is said anew
 				seen[text] = true
 				o.Steps = append(o.Steps, Step{Kind: StepUser, SpanID: m.SpanID, Agent: m.Agent, Index: -1, Text: text, Start: m.Start, End: m.Start})
 			}
