@@ -129,7 +129,7 @@ func (f *figures) explain(n number) bool {
 		return true
 	}
 	for _, a := range f.money {
-		if n.near(a/12) || n.near(a*12) || slices.ContainsFunc(f.all, func(b float64) bool { return f.scaled(n, a, b) }) ||
+		if n.near(a/2) || n.near(a/3) || n.near(a/4) || n.near(a/12) || n.near(a*12) || slices.ContainsFunc(f.all, func(b float64) bool { return f.scaled(n, a, b) }) ||
 			slices.ContainsFunc(f.money, func(b float64) bool { return f.summed(n, a, b) }) {
 			return true
 		}

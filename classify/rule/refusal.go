@@ -39,6 +39,9 @@ var refusals = []says{
 
 // refusedBy returns who says, in this call's error or failed result, that the arguments are invalid; "" when nobody does.
 func refusedBy(c *trajectory.ToolCall) string {
+	if c.Error != nil && speaker(unknownTool, c.Error.Message) != "" {
+		return "" // MCP has one number for both
+	}
 	texts := []string{}
 	if c.Error != nil {
 		texts = append(texts, c.Error.Type+" "+c.Error.Message)
@@ -72,7 +75,7 @@ func speaker(list []says, text string) string {
 }
 
 // errorShape is how tools that never fail by status say that they failed.
-var errorShape = regexp.MustCompile(`(?i)^["\s]*(\[?\{\s*"?(error|errors|is_?error|status)"?\s*:\s*("?(error|failed|failure|true)|"|\{|\[)|error\b|exception\b|traceback|[a-z_.]*(error|exception):|failed\b|invalid\b|unknown tool|tool .{0,80}not found|mcp error|fix the errors)`)
+var errorShape = regexp.MustCompile(`(?i)^["\s]*(\[?\{\s*"?(error|errors|is_?error|status)"?\s*:\s*"?(error|failed|failure|true)|\[?\{\s*"?errors?"?\s*:\s*("[^"]|\{|\[\s*[^\]\s])|error\b|exception\b|traceback|[a-z_.]*(error|exception):|failed\b|invalid\b|unknown tool|tool .{0,80}not found|mcp error|fix the errors)`)
 
 // looksFailed says that a result reads as an error although nothing marks it as one.
 func looksFailed(c *trajectory.ToolCall) bool {

@@ -12,6 +12,7 @@ import (
 var unknownThing = regexp.MustCompile(`(?i)not[ _-]?found|\bno such\b|(does|do|did)(n'?t| not) exist|(is|are) not (a )?(registered|known|recogni[sz]ed)|` +
 	`\bunknown (id|identifier|user|account|customer|order|product|item|record|recipient|resource|reference|key|email)|` +
 	`(could|can|was|were)( ?not|n't) (be )?(find|found|locate|located|resolve|resolved)|unable to (find|locate|resolve)|` +
+	`\b(user|recipient|address|mailbox|account|domain)( is)? unknown\b|\b(address|recipient)( was| is)? (rejected|refused)|\bmailbox (is )?unavailable\b|` +
 	`\bno [a-z_ -]{1,40}\b(exists|with (the |that |this )?(id|identifier|number|code|name|email|key))\b|non-?existent|resource_missing|` +
 	`\b404\b|nosuch[a-z]+|` +
 	`nicht gefunden|existiert nicht|unbekannte|introuvable|n'existe pas|inconnue?\b|no encontrad[oa]|no existe|não encontrad[oa]|não existe|non trovat[oa]|` +
