@@ -11,6 +11,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/change"
+	"github.com/pawl-dev/pawl/classify/effect"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -24,6 +25,7 @@ type blow struct {
 	span        string
 	step        int
 	over        bool // the run got over it: a later call of the same kind went well
+	byOther     bool // that was one of another tool
 }
 
 // label is the failure that a blow is. A provider that does not know the caller fails every run alike, whatever the agent wanted: that is the
@@ -81,15 +83,15 @@ func answeredBefore(t *trajectory.Trajectory, i int) bool {
 
 func blowOfTool(t *trajectory.Trajectory, i int, s sign) blow {
 	c := &t.ToolCalls[i]
-	over := slices.ContainsFunc(t.ToolCalls[i+1:], func(o trajectory.ToolCall) bool {
-		if o.Name != c.Name || o.Agent != c.Agent || !insteadOf(&o, c) {
+	at := slices.IndexFunc(t.ToolCalls[i+1:], func(o trajectory.ToolCall) bool {
+		if o.Agent != c.Agent || !(o.Name == c.Name && insteadOf(&o, c) || fallback(t, &o, c)) {
 			return false
 		}
 		_, bad := toolSign(&o)
 		return !bad && (o.Outcome == trajectory.OutcomeOK || o.Outcome == trajectory.OutcomeError && s.is == timedOut)
 	})
 	return blow{sign: s, tool: i, model: -1, agent: c.Agent, part: classify.Name("tool", c.Name), name: ranBy(c),
-		span: firstOf(c.ResultSpanID, c.SpanID), step: stepOf(t, trajectory.StepTool, i), over: over}
+		span: firstOf(c.ResultSpanID, c.SpanID), step: stepOf(t, trajectory.StepTool, i), over: at >= 0, byOther: at >= 0 && t.ToolCalls[i+1+at].Name != c.Name}
 }
 
 // insteadOf says that a later call of the same tool asks for what the failed one asked for: with equal arguments; or with other ones, where they are
@@ -101,6 +103,17 @@ func insteadOf(later, failed *trajectory.ToolCall) bool {
 		return behind(failed) == behind(later)
 	}
 	return steady(a, false) == steady(b, false)
+}
+
+// fallback says that a call of another tool is the same request to another service: asked for later, with equal arguments, for a thing of the same
+// name, as quote_backup after quote_primary.
+func fallback(t *trajectory.Trajectory, later, failed *trajectory.ToolCall) bool {
+	a, b := failed.Arguments.JSON, later.Arguments.JSON
+	if later.Name == failed.Name || later.Model <= failed.Model || later.Outcome != trajectory.OutcomeOK || len(a) < 5 || len(b) < 5 || steady(a, false) != steady(b, false) {
+		return false
+	}
+	things := effect.ToolOf(t, nil, later).Objects
+	return slices.ContainsFunc(effect.ToolOf(t, nil, failed).Objects, func(w string) bool { return slices.Contains(things, w) })
 }
 
 // behindKey is an argument by which dispatchers are told which tool to run.
@@ -304,6 +317,8 @@ func waitedFor(t *trajectory.Trajectory, b blow) classify.Part {
 // ending says how it went on after a blow.
 func (b blow) ending() string {
 	switch {
+	case b.byOther:
+		return "; another tool then did the same and went well"
 	case b.over && b.tool >= 0 && b.is == timedOut:
 		return "; a later call of it was answered"
 	case b.over && b.tool >= 0:

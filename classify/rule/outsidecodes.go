@@ -116,7 +116,7 @@ func ofHTTP(status int) trouble {
 		return throttled
 	case status == 408:
 		return timedOut
-	case status >= 500 && status < 600:
+	case status >= 500 && status <= 530 || status == 598 || status == 599: // 550 to 556 are a mail server's no to an address
 		return down
 	}
 	return ""
@@ -124,7 +124,7 @@ func ofHTTP(status int) trouble {
 
 // statusWords is how messages give an HTTP status beside what clients begin with.
 var statusWords = regexp.MustCompile(`(?:\bhttp(?:/\d(?:\.\d)?)?(?: error)?|\bstatus(?:[ _-]?code)?|\berror code|\bresponse code|\bcode)["']?\s*[:=(#-]{0,2}\s*["']?([45]\d\d)\b|` +
-	`^(?:error:? )?([45]\d\d)(?: [a-z]|[:-] )|\b([45]\d\d) (?:client|server) error`)
+	`^(?:error:? )?\(?([45]\d\d)(?: [a-z]|[:-] |\)\s)|\b([45]\d\d) (?:client|server) error`)
 
 // statusIn is the HTTP status that a message in lower case gives, 0 when it gives none.
 func statusIn(low string) int {
