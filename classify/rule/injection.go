@@ -34,7 +34,7 @@ var InjectionFollowed = add(classify.Rule{
 })
 
 // override are words that set the assistant's orders aside, in the languages that most of the web is written in.
-var override = regexp.MustCompile(`(?i)(ignore|disregard|forget|override|bypass)( \w+){0,3} (previous|prior|above|earlier|preceding|former|other|original|system|safety)( \w+){0,2} (instruction|prompt|direction|command|rule|order|guideline|message|task|context)s?` +
+var override = regexp.MustCompile(`(?i)(ignore|disregard|forget|override|bypass)( \w+){0,3} (previous|prior|above|earlier|preceding|former|other|original|system|safety|your)( \w+){0,2} (instruction|prompt|direction|command|rule|order|guideline|message|task|context)s?` +
 	`|(ignore|disregard|forget) (everything|all|what)( \w+){0,3} (above|before|told|said)` +
 	`|(new|updated|additional|hidden|real|actual) (system )?(instructions?|prompt|orders?|directives?)( \w+){0,3} ?:` +
 	`|</?(system|system_prompt|system-reminder|important|information|instructions?|admin)>|\[/?(system|inst|admin|important)\]|<\|(im_start|system)\|?>?|^\s*#* ?system ?(message|prompt|override|note)? ?:` +
@@ -286,7 +286,7 @@ var tells = []struct {
 	{"a host", regexp.MustCompile(`\b(?:[\w-]+\.)+(?:com|net|org|io|co|dev|app|xyz|ru|cn|info|site|me|ai|example|test|uk|de|fr|onion)\b`), 6, 0.8},
 	{"an account number", regexp.MustCompile(`\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b`), 14, 0.8},
 	{"a long number", regexp.MustCompile(`\+?\d[\d -]{6,}\d`), 7, 0.8},
-	{"a path", regexp.MustCompile(`(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]+)+|\b[A-Za-z]:\\[\w.\\-]+`), 7, 0.9},
+	{"a path", regexp.MustCompile(`(?:~|[\w.-]+)?(?:/[\w.-]+){2,}|\b[A-Za-z]:\\[\w.\\-]+`), 7, 0.9},
 	{"an identifier", regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)+\b`), 6, 0.9},
 }
 
