@@ -16,6 +16,7 @@ type Tool struct {
 	By      string   // "the catalog", "its annotations" or "its name"; "" when unknown
 	Twice   Twice    // what doing it twice does
 	Verb    *Verb    // the verb of its name, nil when none is known
+	Thing   *Verb    // the verb of what it makes: pay of create_charge; nil for most
 	Objects []string // the other words of its name, in the singular
 }
 
@@ -80,6 +81,9 @@ func byName(name string) Tool {
 	if at >= 0 {
 		v := verbs[words[at]]
 		t.Verb, t.Effect, t.Twice, t.By = v, v.Effect, v.Twice, "its name"
+		if k := slices.IndexFunc(words[at+1:], carries); k >= 0 && v.Name == "create" {
+			t.Thing = verbs[words[at+1+k]]
+		}
 		if v.Twice == Doubtful && harmless[words[at]] {
 			t.Twice = Harmless
 		}

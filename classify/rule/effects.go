@@ -131,6 +131,11 @@ func (e *effects) claimOf(x *effect.Effect) (effect.Claim, int) {
 			break
 		}
 		claim, _ := effect.Claims(e.Turns[turn].Reply, x.Tool.Verb, e.done(x, turn)...)
+		if claim != effect.Named && x.Tool.Thing != nil && turn == x.Turn {
+			if by, _ := effect.Claims(e.Turns[turn].Reply, x.Tool.Thing, e.done(x, turn)...); by == effect.Named {
+				claim = by
+			}
+		}
 		if claim == effect.Named || claim == effect.Plain && turn == x.Turn && !e.anyDone(x, turn) {
 			return claim, turn
 		}
