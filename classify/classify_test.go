@@ -140,7 +140,11 @@ func TestVerdict(t *testing.T) {
 			t.Reply = nil
 			t.ToolCalls = []trajectory.ToolCall{{Requested: true, Outcome: trajectory.OutcomeUnknown}}
 		}, want: Passing},
-		"empty reply":          {change: func(t *trajectory.Trajectory) { t.Reply = new(" ") }, want: Unclassified},
+		"empty reply": {change: func(t *trajectory.Trajectory) { t.Reply = new(" ") }, want: Unclassified},
+		"handed over": {change: func(t *trajectory.Trajectory) {
+			t.Reply, t.Handoffs = new(""), []trajectory.Handoff{{From: "desk", To: "billing"}}
+			t.ModelCalls = []trajectory.ModelCall{{Agent: "billing", Text: "done"}, {Agent: "desk"}}
+		}, want: Passing},
 		"replies not recorded": {change: func(t *trajectory.Trajectory) { t.Reply = nil; t.Gaps = []trajectory.Gap{{Fact: trajectory.FactReply}} }, want: Passing},
 		"a blank end": {change: func(t *trajectory.Trajectory) {
 			t.Reply, t.ModelCalls = nil, append(t.ModelCalls, trajectory.ModelCall{})

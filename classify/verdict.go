@@ -47,7 +47,17 @@ func silent(t *trajectory.Trajectory) bool {
 	}) {
 		return false
 	}
-	return t.Reply == nil || strings.TrimSpace(*t.Reply) == ""
+	return (t.Reply == nil || strings.TrimSpace(*t.Reply) == "") && !answeredByOther(t)
+}
+
+// answeredByOther says that the last agent had handed over to another one, and that one said something: whether that was due is for rules to say.
+func answeredByOther(t *trajectory.Trajectory) bool {
+	last := t.ModelCalls[len(t.ModelCalls)-1].Agent
+	return slices.ContainsFunc(t.Handoffs, func(h trajectory.Handoff) bool {
+		return h.From == last && slices.ContainsFunc(t.ModelCalls, func(m trajectory.ModelCall) bool {
+			return m.Agent != last && !m.Start.Before(h.Start) && strings.TrimSpace(m.Text) != "" && len(m.ToolCalls) == 0
+		})
+	})
 }
 
 // bad says whether feedback calls the run bad: by its label, or by a score of nothing under a name that tells that more is better.

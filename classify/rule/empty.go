@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -115,7 +116,7 @@ func judgeEmpty(t *trajectory.Trajectory, i int) (kind string, sure float64, tol
 	case trajectory.FinishLength, trajectory.FinishToolCalls, trajectory.FinishError:
 		return "", 0, true // cut off, or calls that were not recorded, or no answer at all
 	}
-	if t.GoesOn || m.End.IsZero() || toldByTool(t, i) {
+	if t.GoesOn || m.End.IsZero() || toldByTool(t, i) || toldByOther(t, i) {
 		return "", 0, true
 	}
 	return saidNothing(t, i)
@@ -182,6 +183,26 @@ func toldByTool(t *trajectory.Trajectory, m int) bool {
 	}
 	return false
 }
+
+// toldByOther says that the agent had handed the user over, and that the other agent said something: it need not add to that.
+func toldByOther(t *trajectory.Trajectory, m int) bool {
+	agent, spoke := t.ModelCalls[m].Agent, false
+	for _, s := range slices.Backward(t.Steps[:stepOf(t, trajectory.StepModel, m)]) {
+		switch {
+		case s.Kind == trajectory.StepUser:
+			return false
+		case s.Kind == trajectory.StepModel && t.ModelCalls[s.Index].Agent == agent:
+			return spoke && slices.ContainsFunc(t.ToolCalls, func(c trajectory.ToolCall) bool { return c.Model == s.Index && handsOver.MatchString(c.Name) })
+		case s.Kind == trajectory.StepModel && !spoke:
+			o := &t.ModelCalls[s.Index]
+			spoke = strings.TrimSpace(o.Text) != "" && len(o.ToolCalls) == 0
+		}
+	}
+	return false
+}
+
+// handsOver are the names of tools that give the user to another agent, not a question.
+var handsOver = regexp.MustCompile(`(?i)^(transfer|handoff|hand_off)[_ -]to`)
 
 func emptyFinding(in *classify.Input, i int, kind string, sure float64) classify.Finding {
 	t := in.Trajectory
