@@ -2,6 +2,7 @@ package classify
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +119,35 @@ func TestNeeds(t *testing.T) {
 	got := mustNew(t, []Rule{r}, Options{}).Classify(tr, nil)
 	if len(got.Findings) != 0 || got.Inapplicable[0] != (Inapplicable{"loop@1", trajectory.FactToolCalls, "turn it on"}) {
 		t.Errorf("report %+v", got)
+	}
+}
+
+// What rules share is derived once for each trajectory, and is that trajectory's.
+func TestShared(t *testing.T) {
+	type replies string
+	derived := 0
+	seen := map[string][]replies{}
+	rule := func(name string, label Label) Rule {
+		return ruleOf(name, label, Warning, func(in *Input) Result {
+			got := Shared(in, func(in *Input) replies { derived++; return replies(*in.Trajectory.Reply) })
+			seen[name] = append(seen[name], got)
+			f := in.Finding("a")
+			return Match(f)
+		})
+	}
+	e := mustNew(t, []Rule{rule("loop", Loop), rule("empty_response", EmptyResponse)}, Options{})
+	for _, reply := range []string{"one", "two"} {
+		if got := len(e.Classify(wholeTrace(reply), nil).Findings); got != 2 {
+			t.Errorf("%d findings, want one of each rule", got)
+		}
+	}
+	for _, name := range []string{"loop", "empty_response"} {
+		if !slices.Equal(seen[name], []replies{"one", "two"}) {
+			t.Errorf("rule %s saw %q", name, seen[name])
+		}
+	}
+	if derived != 2 {
+		t.Errorf("derived %d times, want once for each of two trajectories", derived)
 	}
 }
 

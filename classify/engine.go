@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -115,8 +116,9 @@ func (e *Engine) Price(t *trajectory.Trajectory) { e.prices.Fill(t) }
 func (e *Engine) Classify(t *trajectory.Trajectory, s *baseline.Snapshot) Report {
 	e.Price(t)
 	r := Report{Findings: []Finding{}, Inapplicable: []Inapplicable{}}
+	in := e.input(t, s)
 	for i := range e.rules {
-		res := e.run(&e.rules[i], t, s)
+		res := e.run(&e.rules[i], in)
 		if res.Missing != "" {
 			r.Inapplicable = append(r.Inapplicable, Inapplicable{e.rules[i].id, res.Missing, remedy(t, res.Missing, res.Remedy)})
 		}
@@ -143,7 +145,12 @@ func (e *Engine) Rules() []Rule {
 // Broken is how often a rule panicked.
 func (e *Engine) Broken() int64 { return e.broken.Load() }
 
-func (e *Engine) run(a *armed, t *trajectory.Trajectory, s *baseline.Snapshot) (res Result) {
+func (e *Engine) input(t *trajectory.Trajectory, s *baseline.Snapshot) *Input {
+	return &Input{Trajectory: t, Catalog: e.catalog, Baseline: s, Policy: e.policy, Schemas: e.schemas, shared: map[reflect.Type]any{}}
+}
+
+func (e *Engine) run(a *armed, all *Input) (res Result) {
+	t := all.Trajectory
 	if unread(t) {
 		return Blind(trajectory.FactDialect, "")
 	}
@@ -159,7 +166,9 @@ func (e *Engine) run(a *armed, t *trajectory.Trajectory, s *baseline.Snapshot) (
 			res = Blind(FactRule, "this is a bug of pawl: report rule "+a.id+" with the trace "+t.TraceID)
 		}
 	}()
-	return a.Check(&Input{Trajectory: t, Catalog: e.catalog, Baseline: s, Policy: e.policy, Schemas: e.schemas, rule: a})
+	in := *all
+	in.rule = a
+	return a.Check(&in)
 }
 
 // unread says that the trace speaks a dialect that nobody reads yet, and that nothing else in it could be read either.

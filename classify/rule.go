@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"reflect"
+
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/classify/catalog"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
@@ -58,7 +60,20 @@ type Input struct {
 	Policy     []Policy           // what the team says that agents must and must not do
 	Schemas    *Schemas           // compiles tool schemas, once each
 
-	rule *armed
+	rule   *armed
+	shared map[reflect.Type]any // what rules derived, for all rules of one Classify
+}
+
+// Shared returns what derive makes of the input: once for each trajectory that is classified, however many rules ask. T tells what it is, so it is a type made
+// for that alone, and derive must look at nothing that is the rule's own. All get the same value, and none may change it.
+func Shared[T any](in *Input, derive func(*Input) T) T {
+	key := reflect.TypeFor[T]()
+	if got, ok := in.shared[key]; ok {
+		return got.(T)
+	}
+	got := derive(in)
+	in.shared[key] = got
+	return got
 }
 
 // ParamsOf returns the rule's effective parameters. P must be the type of the rule's Params.

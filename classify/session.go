@@ -16,11 +16,12 @@ func (e *Engine) ClassifySession(t *trajectory.Trajectory, s *baseline.Snapshot)
 	if len(t.Traces) < 2 {
 		return out
 	}
+	in := e.input(t, s)
 	for i := range e.rules {
 		if !e.rules[i].Session {
 			continue
 		}
-		for _, f := range e.run(&e.rules[i], t, s).Findings {
+		for _, f := range e.run(&e.rules[i], in).Findings {
 			e.limit(&f)
 			if f.bind(t) {
 				out = append(out, f)

@@ -18,7 +18,7 @@ type effects struct {
 }
 
 func effectsOf(in *classify.Input) effects {
-	return effects{in: in, t: in.Trajectory, History: effect.Follow(in.Trajectory, in.Catalog)}
+	return effects{in: in, t: in.Trajectory, History: classify.Shared(in, func(in *classify.Input) effect.History { return effect.Follow(in.Trajectory, in.Catalog) })}
 }
 
 // tool says what the called tool does.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// finder is a pattern for texts in lower case, with words of which every match holds one: a text that holds none is spared the pattern, which is
+// finder is a pattern, for texts in lower case or for any, with words of which every match holds one: a text that holds none is spared the pattern, which is
 // what makes it cheap to look for many patterns in texts that match none of them.
 type finder struct {
 	re      *regexp.Regexp
@@ -24,17 +24,22 @@ func lookFor(pattern string) finder {
 }
 
 // in says whether the pattern matches in a text, which must be in lower case.
-func (f finder) in(low string) bool {
-	if f.needles != nil && !slices.ContainsFunc(f.needles, func(n string) bool { return strings.Contains(low, n) }) {
-		return false
-	}
-	return f.re.MatchString(low)
+func (f finder) in(low string) bool { return f.may(low) && f.re.MatchString(low) }
+
+// MatchString says whether the pattern, which looks at no case, matches in a text as it was written.
+func (f finder) MatchString(text string) bool {
+	return f.may(strings.ToLower(text)) && f.re.MatchString(text)
+}
+
+// may says that a text in lower case holds one of the words.
+func (f finder) may(low string) bool {
+	return f.needles == nil || slices.ContainsFunc(f.needles, func(n string) bool { return strings.Contains(low, n) })
 }
 
 // A needle is worth looking for if it is long enough to be rare, and if there are few of them.
 const (
 	shortestNeedle = 3
-	mostNeedles    = 24
+	mostNeedles    = 64
 )
 
 // needles returns words of which every match of a pattern holds at least one; nil when there are none worth looking for.

@@ -33,7 +33,15 @@ func TestNeedles(t *testing.T) {
 
 // The words never keep a pattern from a text that it matches.
 func TestNeedlesSpareOnlyWhatDoesNotMatch(t *testing.T) {
-	lists := [][]says{refusals, unknownTool, tooLong}
+	lists := [][]says{refusals, unknownTool, tooLong, {
+		{"person", personSays}, {"request", requestSays}, {"model", modelSays}, {"policy", policySays}, {"hidden", hiddenWords}, {"rpc", rpcWords},
+		{"unknown", unknownThing}, {"invalid", invalidThing}, {"elsewhere", notItsFault}, {"empty", emptyAnswer},
+	}}
+	for _, list := range [][]words{troubleWords, wholeWords} {
+		for _, w := range list {
+			lists = append(lists, []says{{string(w.is), w.finder}})
+		}
+	}
 	texts := []string{""}
 	for _, f := range fixtures(t) {
 		text, _ := f.section("trajectory")

@@ -47,9 +47,14 @@ func (b blow) label() classify.Label {
 	return classify.UpstreamError
 }
 
+// trials are what the outside did to a run, in order of steps.
+type trials []blow
+
+func trialsOf(in *classify.Input) trials { return blows(in.Trajectory) }
+
 // blows lists what the outside did to the run, in order of steps.
-func blows(t *trajectory.Trajectory) []blow {
-	var out []blow
+func blows(t *trajectory.Trajectory) trials {
+	var out trials
 	for i := range t.ToolCalls {
 		if s, ok := toolSign(&t.ToolCalls[i]); ok && !answeredBefore(t, i) {
 			out = append(out, blowOfTool(t, i, s))
@@ -222,7 +227,7 @@ func copied(e, root *trajectory.Error) bool {
 func outsideResult(in *classify.Input, label classify.Label, sentence func(blow, int) string) classify.Result {
 	t := in.Trajectory
 	var mine []blow
-	for _, b := range blows(t) {
+	for _, b := range classify.Shared(in, trialsOf) {
 		if b.label() == label {
 			mine = append(mine, b)
 		}

@@ -128,6 +128,9 @@ var statusWords = regexp.MustCompile(`(?:\bhttp(?:/\d(?:\.\d)?)?(?: error)?|\bst
 
 // statusIn is the HTTP status that a message in lower case gives, 0 when it gives none.
 func statusIn(low string) int {
+	if !fourOrFive(low) {
+		return 0
+	}
 	m := statusWords.FindStringSubmatch(low)
 	if m == nil {
 		return 0
@@ -136,12 +139,26 @@ func statusIn(low string) int {
 	return n
 }
 
+// fourOrFive says that three digits stand in a text of which the first is a four or a five: it spares most texts the pattern.
+func fourOrFive(text string) bool {
+	digit := func(i int) bool { return text[i] >= '0' && text[i] <= '9' }
+	for i := range len(text) - 2 {
+		if (text[i] == '4' || text[i] == '5') && digit(i+1) && digit(i+2) {
+			return true
+		}
+	}
+	return false
+}
+
 // rpcWords is how errors give a code of JSON-RPC, and of what is built upon it: MCP, A2A, the language server protocol.
-var rpcWords = regexp.MustCompile(`(?:mcp|rpc|a2a)[^\n]{0,30}?(-32\d{3})\b|\bcode["']?\s*[:=]?\s*\(?(-32\d{3})\b|^\(?(-32\d{3})\b`)
+var rpcWords = lookFor(`(?:mcp|rpc|a2a)[^\n]{0,30}?(-32\d{3})\b|\bcode["']?\s*[:=]?\s*\(?(-32\d{3})\b|^\(?(-32\d{3})\b`)
 
 // rpcIn is the JSON-RPC code that a text in lower case gives, 0 when it gives none.
 func rpcIn(low string) int {
-	m := rpcWords.FindStringSubmatch(low)
+	if !rpcWords.may(low) {
+		return 0
+	}
+	m := rpcWords.re.FindStringSubmatch(low)
 	if m == nil {
 		return 0
 	}

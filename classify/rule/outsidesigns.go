@@ -42,7 +42,7 @@ func signOf(is trouble, code string, sure float64) sign {
 func readError(e *trajectory.Error) (sign, bool) {
 	text := errorText(e.Message)
 	low := strings.ToLower(text)
-	if personSays.MatchString(low) || personSays.MatchString(strings.ToLower(e.Type)) || modelSays.MatchString(low) {
+	if personSays.in(low) || personSays.in(strings.ToLower(e.Type)) || modelSays.in(low) {
 		return sign{}, false
 	}
 	if s, ok := readStructure(jsontext.Value(strings.TrimSpace(e.Message)), 0, true); ok {
@@ -68,7 +68,7 @@ func readError(e *trajectory.Error) (sign, bool) {
 }
 
 // ownFault says that a service answers a request that is wrong with 500, as many do that never check what they are sent.
-func ownFault(status int, low string) bool { return status == 500 && requestSays.MatchString(low) }
+func ownFault(status int, low string) bool { return status == 500 && requestSays.in(low) }
 
 // troubleIn is the trouble that the class of an error or its words tell, "" for none, and how sure that is.
 func troubleIn(class, low string) (trouble, float64) {
@@ -77,7 +77,7 @@ func troubleIn(class, low string) (trouble, float64) {
 		return is, 0.95
 	}
 	for _, w := range troubleWords {
-		if w.re.MatchString(low) {
+		if w.in(low) {
 			if w.is == aborted {
 				return aborted, 0.6
 			}
@@ -147,7 +147,7 @@ func readWhole(text string) (sign, bool) {
 	}
 	low := strings.ToLower(text)
 	for _, w := range wholeWords {
-		if w.re.MatchString(low) {
+		if w.in(low) {
 			s := withStatus(w.is, statusIn(low), 0.8)
 			s.sure = 0.8
 			return s, true
@@ -265,7 +265,7 @@ func readWords(v jsontext.Value) (sign, bool) {
 		return sign{}, false
 	}
 	low := strings.ToLower(text)
-	if personSays.MatchString(low) {
+	if personSays.in(low) {
 		return sign{}, false
 	}
 	if is, sure := troubleIn("", low); is != "" {
@@ -316,7 +316,7 @@ func toolSign(c *trajectory.ToolCall) (sign, bool) {
 
 // mute says that something failed and that nobody says how: no message, no code, or a framework's word that it keeps it to itself.
 func mute(e *trajectory.Error, result trajectory.Value) bool {
-	if e == nil || hiddenWords.MatchString(strings.ToLower(e.Message)) {
+	if e == nil || hiddenWords.in(strings.ToLower(e.Message)) {
 		return e != nil
 	}
 	_, known := namedTrouble(e.Type)

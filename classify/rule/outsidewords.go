@@ -1,14 +1,12 @@
 package rule
 
-import "regexp"
-
 // words is a way in which a trouble is put, in lower case.
 type words struct {
 	is trouble
-	re *regexp.Regexp
+	finder
 }
 
-func worded(is trouble, pattern string) words { return words{is, regexp.MustCompile(pattern)} }
+func worded(is trouble, pattern string) words { return words{is, lookFor(pattern)} }
 
 // troubleWords are the phrases by which services, clients and frameworks tell a trouble, in the message of what failed already. Each is a
 // whole phrase that nothing else is said by. Order matters: the more special first.
@@ -56,19 +54,19 @@ var wholeWords = []words{
 }
 
 // personSays are the words by which frameworks tell that a person refused a call, or stopped the run: that is no failure.
-var personSays = regexp.MustCompile(`\b(user|human|person|operator|reviewer|customer|approver)( has| have)? (denied|rejected|declined|cancell?ed|refused|interrupted|aborted|stopped|disapproved|chose not)|` +
+var personSays = lookFor(`\b(user|human|person|operator|reviewer|customer|approver)( has| have)? (denied|rejected|declined|cancell?ed|refused|interrupted|aborted|stopped|disapproved|chose not)|` +
 	`\b(denied|rejected|declined|cancell?ed|refused|aborted|interrupted|stopped|disapproved)( \w+)? by (the |a )?(user|human|person|operator|reviewer|client|caller|approver)|\buser (doesn't|does not|didn't|did not) (want|approve|allow|confirm)|` +
 	`\bnot approved\b|\bapproval (was |is )?(denied|rejected|declined|refused|not (granted|given))|\buser[_ ](abort|reject|cancel)|client (closed request|disconnected)`)
 
 // requestSays are the words by which a service lays an error to what it was sent.
-var requestSays = regexp.MustCompile(`\b(bad|invalid|malformed|illegal|unsupported|unknown|incorrect|missing) (request|inputs?|arguments?|parameters?|params?|fields?|values?|payload|identifier|id)\b|` +
+var requestSays = lookFor(`\b(bad|invalid|malformed|illegal|unsupported|unknown|incorrect|missing) (request|inputs?|arguments?|parameters?|params?|fields?|values?|payload|identifier|id)\b|` +
 	`\b(request|inputs?|arguments?|parameters?|payload) (is |are |was )?(invalid|malformed|incorrect|missing|not valid)\b|\bvalidation (error|failed)\b|(is|are) required\b`)
 
 // modelSays marks messages that quote what a model wrote, since it could not be read: the words in them are the model's.
-var modelSays = regexp.MustCompile(`could not parse (the )?(llm|model|ai|output)|output[ _]?pars(ing|er)|failed to parse (the )?(llm|model|ai)\b|\bi (do not|don't|cannot|can't|am not) `)
+var modelSays = lookFor(`could not parse (the )?(llm|model|ai|output)|output[ _]?pars(ing|er)|failed to parse (the )?(llm|model|ai)\b|\bi (do not|don't|cannot|can't|am not) `)
 
 // policySays are words by which a refused call tells that a policy of the team refused it.
-var policySays = regexp.MustCompile(`\b(policy|policies|guardrails?|hooks?|permission (rules?|settings|mode)|deny[ -]?list|allow[ -]?list|sandbox|not (allowed|permitted)|blocked|firewall|disallowed|forbidden|administrator|config(uration)?)\b`)
+var policySays = lookFor(`\b(policy|policies|guardrails?|hooks?|permission (rules?|settings|mode)|deny[ -]?list|allow[ -]?list|sandbox|not (allowed|permitted)|blocked|firewall|disallowed|forbidden|administrator|config(uration)?)\b`)
 
 // hidden are the words by which frameworks keep an error to themselves.
-var hiddenWords = regexp.MustCompile(`\[?\bredacted\]?|details (are|were) (hidden|withheld|omitted)`)
+var hiddenWords = lookFor(`\[?\bredacted\]?|details (are|were) (hidden|withheld|omitted)`)

@@ -64,5 +64,5 @@ func deniedByPolicy(c *trajectory.ToolCall) bool {
 		text += " " + c.Error.Type + " " + c.Error.Message
 	}
 	low := strings.ToLower(text[:min(len(text), phraseWindow)])
-	return !personSays.MatchString(low) && policySays.MatchString(low)
+	return !personSays.in(low) && policySays.in(low)
 }

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -9,7 +8,7 @@ import (
 )
 
 // unknownThing are the words by which tools say that they do not know what they were asked about, in the languages in which tools speak.
-var unknownThing = regexp.MustCompile(`(?i)not[ _-]?found|\bno such\b|(does|do|did)(n'?t| not) exist|(is|are) not (a )?(registered|known|recogni[sz]ed)|` +
+var unknownThing = lookFor(`(?i)not[ _-]?found|\bno such\b|(does|do|did)(n'?t| not) exist|(is|are) not (a )?(registered|known|recogni[sz]ed)|` +
 	`\bunknown (id|identifier|user|account|customer|order|product|item|record|recipient|resource|reference|key|email)|` +
 	`(could|can|was|were)( ?not|n't) (be )?(find|found|locate|located|resolve|resolved)|unable to (find|locate|resolve)|` +
 	`\b(user|recipient|address|mailbox|account|domain)( is)? unknown\b|\b(address|recipient)( was| is)? (rejected|refused)|\bmailbox (is )?unavailable\b|` +
@@ -19,16 +18,16 @@ var unknownThing = regexp.MustCompile(`(?i)not[ _-]?found|\bno such\b|(does|do|d
 	`niet gevonden|hittades inte|ikke fundet|ikke funnet|nie znaleziono|не найден|bulunamadı|見つかりません|存在しません|未找到|找不到|不存在|찾을 수 없|존재하지 않`)
 
 // invalidThing are the words by which tools say that an identifier or an address is none.
-var invalidThing = regexp.MustCompile(`(?i)\b(invalid|malformed|unrecogni[sz]ed|incorrect|wrong|bad)\b[a-z_ '"-]{0,40}\b(id|ids|identifier|uuid|e-?mail|address|recipient|phone|number|url|link|reference|account|user|key|code)\b|` +
+var invalidThing = lookFor(`(?i)\b(invalid|malformed|unrecogni[sz]ed|incorrect|wrong|bad)\b[a-z_ '"-]{0,40}\b(id|ids|identifier|uuid|e-?mail|address|recipient|phone|number|url|link|reference|account|user|key|code)\b|` +
 	`\b(id|ids|identifier|uuid|e-?mail|address|recipient|phone|number|url|reference|account|user)\b[^.]{0,40}\b(is|was|are)? ?(not (a )?valid|invalid|malformed|not recogni[sz]ed)|` +
 	`ungültige?|\binválid[oa]|invalide\b|non valid[oe]|无效|無効`)
 
 // notItsFault are words about something else than what was asked for: the tool, the way to it, or the right to it.
-var notItsFault = regexp.MustCompile(`(?i)command not found|module ?not ?found|no module named|(^|[:"] ?)(method|endpoint|route) (was )?not found|\b(function|tool|command|attribute|column|table) ['"\x60]?[\w./-]*['"\x60]? ?(was |is )?(not found|does not exist)|` +
+var notItsFault = lookFor(`(?i)command not found|module ?not ?found|no module named|(^|[:"] ?)(method|endpoint|route) (was )?not found|\b(function|tool|command|attribute|column|table) ['"\x60]?[\w./-]*['"\x60]? ?(was |is )?(not found|does not exist)|` +
 	`no such (tool|function|method|module|command|column|table)|unknown (tool|function|method)|dns|getaddrinfo|enotfound|name or service not known|timed? ?out`)
 
 // emptyAnswer are the words of a search that found nothing: an answer, unless the tool calls it a failure.
-var emptyAnswer = regexp.MustCompile(`(?i)\bno (\w+ ){0,4}(found|match|matches|results?|hits?)\b|\b(results?|matches|hits) not found|0 results`)
+var emptyAnswer = lookFor(`(?i)\bno (\w+ ){0,4}(found|match|matches|results?|hits?)\b|\b(results?|matches|hits) not found|0 results`)
 
 // searching are the words in names of tools that look for what there may be none of.
 var searching = wordSet(`search list query filter browse scan select lookup find_all suggest autocomplete match recent`)
