@@ -105,9 +105,18 @@ func (v *Verb) claimed(s string) string {
 	return ""
 }
 
+// haveDone is Spanish for I have, which English reads as another person, before a word of romance languages.
+var (
+	romance  = regexp.MustCompile(`(?:ad|id)[oa]s?$`)
+	haveDone = regexp.MustCompile(`(?:^|\b)he[^\pL]+`)
+)
+
 // happened says that a participle, by what stands before and after it, tells of what was done: no promise, and no quality of a thing ("the updated
 // details").
 func happened(before, word, after string) bool {
+	if romance.MatchString(word) {
+		before = haveDone.ReplaceAllString(before, "ho ")
+	}
 	switch {
 	case yet.MatchString(before):
 		return false

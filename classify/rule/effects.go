@@ -130,7 +130,10 @@ func (e *effects) claimOf(x *effect.Effect) (effect.Claim, int) {
 		if turn > x.Turn && (x.Tool.Verb == nil || x.Tool.Verb.Reported(e.Turns[turn].Said) || e.takenUp(x.Tool.Verb, turn)) {
 			break
 		}
-		claim, _ := effect.Claims(e.Turns[turn].Reply, x.Tool.Verb, e.done(x, turn)...)
+		claim, word := effect.Claims(e.Turns[turn].Reply, x.Tool.Verb, e.done(x, turn)...)
+		if claim == effect.Named && e.said(x, word) {
+			claim = effect.NoClaim
+		}
 		if claim != effect.Named && x.Tool.Thing != nil && turn == x.Turn {
 			if by, _ := effect.Claims(e.Turns[turn].Reply, x.Tool.Thing, e.done(x, turn)...); by == effect.Named {
 				claim = by
@@ -141,6 +144,22 @@ func (e *effects) claimOf(x *effect.Effect) (effect.Claim, int) {
 		}
 	}
 	return effect.NoClaim, x.Turn
+}
+
+// denying are words before a participle by which it did not come about.
+var denying = regexp.MustCompile(`(not|n['’]t|cannot|never|unable|fail\w*|nicht|kein\w*|pas|no)\b[^.;]*$`)
+
+// said says that the tool's own answer to the last attempt states what the word states: "order is already cancelled", "contact is locked". Then
+// the agent reports it.
+func (e *effects) said(x *effect.Effect, word string) bool {
+	c := &e.t.ToolCalls[x.Last().Call]
+	text := c.Result.Raw
+	if c.Error != nil {
+		text += " . " + c.Error.Message
+	}
+	low := strings.ToLower(text[:min(len(text), phraseWindow)])
+	at := regexp.MustCompile(`(?:^|[^\pL_])` + regexp.QuoteMeta(word) + `(?:$|[^\pL_])`).FindStringIndex(low)
+	return at != nil && !denying.MatchString(low[:at[0]])
 }
 
 // takenUp says that the turn has an effect of this verb.
