@@ -32,6 +32,9 @@ type hearsay struct {
 // withheldText is what redactors put in place of a person's words.
 var withheldText = regexp.MustCompile(`(?i)[\[<{(](redacted|masked|filtered|hidden|removed|scrubbed|e-?mail|phone|name|person|address|account|card|pii|id)[_ -]?(address|number|redacted|removed|\d*)?[\]>})]|\*{4,}|█{3,}`)
 
+// spoken are the words by which people spell addresses out.
+var spoken = strings.NewReplacer(" dot ", ".", " at ", "@", " underscore ", "_", " dash ", "-", " hyphen ", "-")
+
 // hear collects what was told.
 func hear(t *trajectory.Trajectory) *hearsay {
 	h := &hearsay{calls: map[int]int{}}
@@ -44,6 +47,9 @@ func hear(t *trajectory.Trajectory) *hearsay {
 			ran[s.Index] = i
 		case trajectory.StepUser:
 			h.texts = append(h.texts, heard{from: i, call: -1, user: true, text: s.Text, flat: flat(s.Text)})
+			if spelled := spoken.Replace(s.Text); spelled != s.Text {
+				h.texts = append(h.texts, heard{from: i, call: -1, user: true, text: spelled, flat: flat(spelled)})
+			}
 			h.cut = h.cut || withheldText.MatchString(s.Text)
 		case trajectory.StepRetrieval:
 			h.say(i, -1, s.Text)
