@@ -146,6 +146,9 @@ func readWhole(text string) (sign, bool) {
 		return sign{}, false
 	}
 	low := strings.ToLower(text)
+	if strings.HasPrefix(low, "mcp error -32") { // an SDK's own words, which it gives as text
+		return readError(&trajectory.Error{Message: text})
+	}
 	for _, w := range wholeWords {
 		if w.in(low) {
 			s := withStatus(w.is, statusIn(low), 0.8)

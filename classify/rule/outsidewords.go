@@ -23,7 +23,7 @@ var troubleWords = []words{
 		`\b(model|engine|server|service|system) (is |are )?(currently |temporarily |too )*(overloaded|busy)\b|^(error: )?overloaded\W*$|\bupstream (connect error|request time-?out|server error)|no healthy upstream|`+
 		`the server had an error|\b5\d\d server error|server (encountered|returned) an? (unexpected |internal )?error`),
 	worded(refused, `\b403 forbidden|^(error: |http error: )?forbidden\b|\b(access|permission)s? (is |was |has been )?(denied|forbidden)|\baccess to .{1,60} (is |was )?(denied|forbidden)\b|`+
-		`\beacces\b|\beperm\b|\boperation not permitted|\bis forbidden: user\b|\bnot authori[sz]ed\b|\bunauthori[sz]ed (to|for|access|operation)|`+
+		`\beacces\b|\beperm\b|\boperation not permitted|\bis forbidden: user\b|\b(permission_denied|access_?denied(exception)?)\b|\bnot authori[sz]ed\b|\bunauthori[sz]ed (to|for|access|operation)|`+
 		`\b(insufficient|missing|lacks?|lacking) (the )?(required |necessary |sufficient |oauth |authentication |api )*(permissions?|privileges?|scopes?|access rights|access|roles?|authorization)\b|`+
 		`\b(does|do)(n't| not) have (the |any )?(required |necessary |sufficient |proper |correct )*(permissions?|access|authorization|privileges?|rights?)\b|resource not accessible by|not subscribed to this api|`+
 		`\b(blocked|denied|refused|rejected) by (a |an |the |your )?(\w+ )?(guardrail|hook|firewall|permission rule|permission settings|organi[sz]ation policy|access policy|security policy)|`+
