@@ -38,7 +38,7 @@ func fileOf(t *testing.T, b *Baseline) string {
 // What a baseline knows of habits depends on the multiset of runs alone, it survives its file, and leaving a run out is as if it had never been.
 func TestHabitsCommute(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 200 {
+	for range 50 {
 		runs := make([]Run, r.IntN(12)+2)
 		for i := range runs {
 			runs[i] = randomRun(r)
