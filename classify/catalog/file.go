@@ -139,7 +139,7 @@ func readCatalog(v jsontext.Value) ([]Tool, error) {
 	}
 	var out []Tool
 	for _, t := range f.Tools {
-		out = append(out, Tool{t.Name, t.Title, t.Description, t.Schema, t.OutputSchema, t.Annotations, t.Server, t.Effect, t.Idempotent, t.Execution, t.Digest})
+		out = append(out, Tool(t))
 	}
 	return out, nil
 }

@@ -58,7 +58,7 @@ func (a *app) toolsFrom(ctx context.Context, args []string, command string, span
 	client := mcptools.Client{Name: "pawl", Version: "1"}
 	switch {
 	case command != "" && len(args) > 0, command == "" && len(args) == 0, !spans && len(args) > 1:
-		return nil, usageError(errors.New("give one of FILE, URL, --command CMD or --spans FILE..."), "pawl tools import --help")
+		return nil, usageError(errors.New("give one of FILE, URL, --command CMD or --spans with one FILE or more"), "pawl tools import --help")
 	case command != "":
 		words := strings.Fields(command)
 		return client.FromCommand(ctx, exec.CommandContext(ctx, words[0], words[1:]...))
