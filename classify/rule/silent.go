@@ -32,7 +32,7 @@ func (p SilentParams) Validate() error {
 // SilentTimeout finds waits that nobody ended as they should have: a call that timed out or was aborted, one that never ended, a stretch in
 // which nothing was under way.
 var SilentTimeout = add(classify.Rule{
-	Name: "silent_timeout", Version: 1, Label: classify.SilentTimeout, Severity: classify.Warning, Form: classify.FormFault,
+	Name: "silent_timeout", Version: 2, Label: classify.SilentTimeout, Severity: classify.Warning, Form: classify.FormFault,
 	Doc: classify.Doc{
 		Title: "the run waited for something that never came",
 		Why: "Nothing raises an alarm: the call hangs, the run is aborted or goes on without it. Decided by what timeouts say of themselves, in an error or as a whole result; by a call whose " +

@@ -8,7 +8,7 @@ import (
 
 // UpstreamError finds calls of models and tools that failed on the other side.
 var UpstreamError = add(classify.Rule{
-	Name: "upstream_error", Version: 1, Label: classify.UpstreamError, Severity: classify.Warning, Form: classify.FormFault,
+	Name: "upstream_error", Version: 2, Label: classify.UpstreamError, Severity: classify.Warning, Form: classify.FormFault,
 	Doc: classify.Doc{
 		Title: "a model's provider or a tool's service failed",
 		Why: "Outages happen; a run that ends in one lacks a retry, a fallback or a word to the user. Decided by HTTP, gRPC and vendors' codes (5xx, 429, overloaded, quota, " +
