@@ -89,7 +89,7 @@ func answeredBefore(t *trajectory.Trajectory, i int) bool {
 func blowOfTool(t *trajectory.Trajectory, i int, s sign) blow {
 	c := &t.ToolCalls[i]
 	at := slices.IndexFunc(t.ToolCalls[i+1:], func(o trajectory.ToolCall) bool {
-		if o.Agent != c.Agent || !(o.Name == c.Name && insteadOf(&o, c) || fallback(t, &o, c)) {
+		if o.Agent != c.Agent || !(o.Name == c.Name && insteadOf(&o, c) || s.outage() && fallback(t, &o, c)) {
 			return false
 		}
 		_, bad := toolSign(&o)
@@ -108,6 +108,11 @@ func insteadOf(later, failed *trajectory.ToolCall) bool {
 		return behind(failed) == behind(later)
 	}
 	return steady(a, false) == steady(b, false)
+}
+
+// outage says that the service could not, rather than would not.
+func (s sign) outage() bool {
+	return s.is == down || s.is == throttled || s.is == unreachable || s.is == timedOut
 }
 
 // fallback says that a call of another tool is the same request to another service: asked for later, with equal arguments, for a thing of the same
