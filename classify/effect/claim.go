@@ -81,7 +81,10 @@ func Claims(reply string, v *Verb, others ...*Verb) (Claim, string) {
 
 // bare is the reply in lower case, without what it quotes and without turns of politeness.
 func bare(reply string) string {
-	s := quoted.ReplaceAllString(reply[:min(len(reply), 6000)], " ")
+	s := reply[:min(len(reply), 6000)]
+	if strings.ContainsAny(s, "`\"“„«") {
+		s = quoted.ReplaceAllString(s, " ")
+	}
 	return strings.ToLower(kind.ReplaceAllString(s, " "))
 }
 

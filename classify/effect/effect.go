@@ -72,12 +72,14 @@ type Turn struct {
 type History struct {
 	Effects []Effect
 	Turns   []Turn
-	Unsure  []int // calls whose arguments are not known: no effect can be told from another
+	Tools   map[int]Tool // by call: what was called, of those that steps show
+	Fates   map[int]Fate // by call: what became of it
+	Unsure  []int        // calls whose arguments are not known: no effect can be told from another
 }
 
 // Follow reads a trajectory.
 func Follow(t *trajectory.Trajectory, c *catalog.Catalog) History {
-	f := follower{t: t, catalog: c, open: map[key]int{}}
+	f := follower{t: t, catalog: c, open: map[key]int{}, h: History{Tools: map[int]Tool{}, Fates: map[int]Fate{}}}
 	f.turn(-1, "")
 	for i, s := range t.Steps {
 		switch s.Kind {
@@ -125,6 +127,7 @@ func (f *follower) call(i, step int) {
 	now.Calls = append(now.Calls, i)
 	tool := ToolOf(f.t, f.catalog, c)
 	a := Attempt{Call: i, Step: step, Outcome: OutcomeOf(c, tool.Writes())}
+	f.h.Tools[i], f.h.Fates[i] = tool, a.Fate
 	if !tool.Writes() {
 		if a.Fate == Done {
 			f.readback(c, tool)

@@ -65,7 +65,7 @@ func (m *maker) inReply() []classify.Finding {
 
 // contradicted looks at one sentence of an answer.
 func (m *maker) contradicted(step int, text, sentence string, fields []field) (claim, bool) {
-	if unsaid.MatchString(sentence) {
+	if !strings.ContainsAny(sentence, "0123456789@") || unsaid.MatchString(sentence) {
 		return claim{}, false
 	}
 	for _, look := range []func(int, string, string, []field) (claim, bool){m.amountClaim, m.dateClaim, m.emailClaim, m.idClaim} {

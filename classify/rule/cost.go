@@ -60,7 +60,7 @@ func checkCost(in *classify.Input) classify.Result {
 	if len(in.Trajectory.ModelCalls) == 0 {
 		return classify.NoMatch()
 	}
-	run := baseline.Measure(in.Trajectory)
+	run := runOf(in)
 	got, ok := run.Values[baseline.FreshTokens]
 	if !ok {
 		return classify.Blind(trajectory.FactUsage, unused(in.Trajectory))

@@ -35,8 +35,9 @@ var (
 // idWords end the keys of identifiers; nameWords do where the value looks like one too.
 var (
 	idWords = wordSet(`id ids identifier identifiers uuid uuids guid guids oid uid uids kennung identifiant identificador identificativo`)
-	// keys that are written as one word
-	joinedID  = regexp.MustCompile(`^(order|user|customer|account|product|item|event|email|message|ticket|invoice|payment|booking|reservation|transaction|project|task|issue|document|doc|file|page|thread|channel|team|org|record|object|entity|contact|lead|case|device|patient|member|employee|vendor|store|subscription|charge)ids?$`)
+	// keys that are written as one word with id or ids behind it
+	joined = wordSet(`order user customer account product item event email message ticket invoice payment booking reservation transaction project task issue document doc file page thread channel
+		team org record object entity contact lead case device patient member employee vendor store subscription charge`)
 	nameWords = wordSet(`number no nr num ref reference key sku isbn iban vin ean upc asin ticket account order invoice tracking reservation booking confirmation
 		handle code nummer numero número codigo código numéro référence customer user member shipment parcel license plate case`)
 	mailWords    = wordSet(`email mail emails recipient recipients to cc bcc attendee attendees participant participants assignee assignees invitee invitees correo adresse courriel`)
@@ -111,8 +112,8 @@ func keyWords(key string) []string {
 	}
 	flush()
 	if n := len(out); n > 0 {
-		if m := joinedID.FindStringSubmatch(out[n-1]); m != nil {
-			out = append(out[:n-1], m[1], "id")
+		if thing, ok := strings.CutSuffix(strings.TrimSuffix(out[n-1], "s"), "id"); ok && joined[thing] {
+			out = append(out[:n-1], thing, "id")
 		}
 	}
 	return out
@@ -126,7 +127,10 @@ func dataOf(value string, pointer, words []string) []datum {
 	}
 	d := datum{pointer: pointer, words: words, value: value}
 	last := words[len(words)-1]
-	mails := emailShape.FindAllString(value, -1)
+	var mails []string
+	if strings.Contains(value, "@") {
+		mails = emailShape.FindAllString(value, -1)
+	}
 	switch {
 	case urlShape.MatchString(value):
 		d.kind = "url"

@@ -23,11 +23,17 @@ func effectsOf(in *classify.Input) effects {
 
 // tool says what the called tool does.
 func (e *effects) tool(i int) effect.Tool {
+	if tool, ok := e.Tools[i]; ok {
+		return tool
+	}
 	return effect.ToolOf(e.t, e.in.Catalog, &e.t.ToolCalls[i])
 }
 
 // fate says what became of a call.
 func (e *effects) fate(i int) effect.Fate {
+	if fate, ok := e.Fates[i]; ok {
+		return fate
+	}
 	return effect.OutcomeOf(&e.t.ToolCalls[i], e.tool(i).Writes()).Fate
 }
 

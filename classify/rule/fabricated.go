@@ -147,6 +147,9 @@ func (e *effects) uncalled() (classify.Finding, bool) {
 	if !alone || t.RootError != nil || e.Turns[turn].Reply == "" || len(t.ModelCalls) == 0 || !e.onlyReads(turn) || e.emptyHanded(turn) {
 		return classify.Finding{}, false
 	}
+	if effect.Admits(e.Turns[turn].Reply) {
+		return classify.Finding{}, false
+	}
 	for _, d := range t.ToolsOffered {
 		tool := effect.ToolOf(t, e.in.Catalog, &trajectory.ToolCall{Name: d.Name, Model: -1})
 		if !tool.Writes() || tool.Verb == nil || d.Builtin || pseudo(d.Name) {

@@ -53,7 +53,7 @@ func checkLatency(in *classify.Input) classify.Result {
 	if len(t.ModelCalls)+len(t.ToolCalls) == 0 {
 		return classify.NoMatch()
 	}
-	run := baseline.Measure(t)
+	run := runOf(in)
 	got, ok := run.Values[baseline.Duration]
 	switch {
 	case t.Complete.SyntheticTime:

@@ -66,6 +66,9 @@ func checkDrift(in *classify.Input) classify.Result {
 
 // drifted says that a model call was surely answered by another model.
 func drifted(m *trajectory.ModelCall) bool {
+	if m.ModelRequested == m.ModelResponded {
+		return false
+	}
 	if strings.Contains(strings.ToLower(m.Provider), "azure") {
 		return false // what is asked for there is a deployment, whatever it is called
 	}

@@ -158,7 +158,7 @@ func neverCalled(in *classify.Input, p OverTriggerParams) []classify.Finding {
 		return nil
 	}
 	var out []classify.Finding
-	for _, h := range order.Habits(t) {
+	for _, h := range runOf(in).Habits {
 		if h.Kind != order.Spares || len(h.Laws) > 0 {
 			continue
 		}
@@ -169,7 +169,7 @@ func neverCalled(in *classify.Input, p OverTriggerParams) []classify.Finding {
 		for _, c := range order.Calls(t) {
 			if c.Made() && c.Tool == h.Of {
 				f := triggerFinding(in, c)
-				f.Severity, f.Confidence = classify.Warning, 0.55
+				f.Severity, f.Confidence = classify.Info, 0.55
 				f.Title = classify.SafeName(c.Tool) + " called, which no run of the route does"
 				f.Why = fmt.Sprintf("%s was called; provisional: that it is on offer and left alone %s.", classify.SafeName(c.Tool), heldIn(in, laws[0].Runs))
 				f.Policy = &classify.Policy{Agent: "*", MustNotCall: []classify.MustNotCall{{Tool: h.Of}}}

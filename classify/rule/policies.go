@@ -63,7 +63,7 @@ func known(in *classify.Input, kind order.Kind, minRuns int) bool {
 		return false
 	}
 	any := false
-	for _, h := range order.Habits(in.Trajectory) {
+	for _, h := range runOf(in).Habits {
 		if h.Kind != kind {
 			continue
 		}

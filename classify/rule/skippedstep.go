@@ -165,7 +165,7 @@ func fromHabits(in *classify.Input, p SkippedParams, calls []order.Call, ruled [
 		return nil
 	}
 	var out []skip
-	for _, h := range order.Habits(in.Trajectory) {
+	for _, h := range runOf(in).Habits {
 		if h.Kind != order.Precedes || slices.ContainsFunc(ruled, func(s skip) bool { return s.call.Tool == h.Of }) {
 			continue
 		}
@@ -231,7 +231,7 @@ func (s skip) finding(in *classify.Input) classify.Finding {
 	case s.policy != nil:
 		f.Policy.Agent = s.policy.Agent
 	default:
-		f.Severity, f.Confidence = classify.Warning, 0.6
+		f.Severity, f.Confidence = classify.Info, 0.6
 		said = "provisional: that " + before + " comes first " + heldIn(in, s.runs)
 	}
 	f.Why = fmt.Sprintf("%s was called, and %s; %s.", tool, s.missing(before), said)
