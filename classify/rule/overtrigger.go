@@ -33,7 +33,7 @@ var OverTrigger = add(classify.Rule{
 		Title: "a tool was called where none was wanted",
 		Why: "Thanks need no tool, and some tools are for the cases alone in which the user asks for them. Two lines of policy are read: no_tool_when, by what the user " +
 			"said last before the call, and must_not_call, by all that the user said before it. Where the message says more than the pattern matches, the finding is " +
-			"a warning. Without a policy, a writing tool that none of very many healthy runs of the route called, though it was on offer, is a warning too, " +
+			"a warning. Without a policy, a writing tool that none of very many healthy runs of the route called, though it was on offer, is told for information, " +
 			"provisional and of lower confidence. Hand-offs, output tools and calls that were denied or never run are left out.",
 		Fix:     "Say in the tool's description when it must not be called, or do not offer it in that state of the conversation.",
 		Example: "user: thanks! -> search_orders {\"query\":\"thanks\"}",

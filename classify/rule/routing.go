@@ -37,7 +37,7 @@ var WrongRouting = add(classify.Rule{
 			"which agents may take: a hand-over to another one, or work of a denied one, on such a message is a failure. Where two lines match, what one of them " +
 			"allows is allowed. Without a policy three things are warnings, provisional and of lower confidence: the agent that was handed the conversation hands it " +
 			"straight back, having done and said nothing; it hands it straight on to one that the first could have chosen; the framework says that several " +
-			"hand-overs were asked for at once; and, of an agent that in all healthy runs of the route handed over to one other alone, a hand-over to a third.",
+			"hand-overs were asked for at once. A hand-over by an agent that in all healthy runs of the route handed over to one other alone is told for information.",
 		Fix:     "Sharpen the descriptions of the hand-over tools: what each agent is for, and what it is not for.",
 		Example: "user: where is my parcel? -> triage hands over to billing; billing hands back to triage",
 	},
@@ -357,7 +357,7 @@ func strayed(in *classify.Input, p RoutingParams) []classify.Finding {
 				continue
 			}
 			f := handFinding(in, taking{h.From, h.To, h.SpanID, i, s.Index})
-			f.Severity, f.Confidence = classify.Warning, 0.55
+			f.Severity, f.Confidence = classify.Info, 0.55
 			f.Title = classify.SafeName(h.From) + " handed over to " + classify.SafeName(h.To) + ", which no run of the route does"
 			f.Why = fmt.Sprintf("%s handed over to %s; provisional: that it hands over to %s alone %s.", classify.SafeName(h.From), classify.SafeName(h.To),
 				classify.SafeName(l.By), heldIn(in, l.Runs))

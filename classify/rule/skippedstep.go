@@ -39,7 +39,7 @@ var SkippedStep = add(classify.Rule{
 		Why: "A write that nobody validated, a refund that nobody looked up: the step that makes it safe was left out. A line of policy (must_precede) names the " +
 			"tool, the step before it and perhaps an argument that both must share. The step counts if it was asked for in an earlier turn, be it by another agent or " +
 			"earlier in the conversation, and did not fail; calls that one turn asked for together are not before each other. Without a policy, what came " +
-			"before every call of a writing tool in all healthy runs of the route is looked at: that is provisional, of lower confidence, and never more than a warning. " +
+			"before every call of a writing tool in all healthy runs of the route is looked at: that is provisional, of lower confidence, and for information alone. " +
 			"Calls that were denied or never run are left out.",
 		Fix:     "Make the tool itself refuse without the step (a token that only the step gives), or tell the agent so in the tool's description.",
 		Example: "upsert_product {\"product_id\":\"P1\"}, and no validate_product {\"product_id\":\"P1\"} before it",
