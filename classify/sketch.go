@@ -127,7 +127,7 @@ func modelCall(m *trajectory.ModelCall) trajectory.ModelCall {
 	out := trajectory.ModelCall{
 		SpanID: m.SpanID, Agent: name(m.Agent), Provider: name(m.Provider), ModelRequested: name(m.ModelRequested), ModelResponded: name(m.ModelResponded),
 		ResponseID: name(m.ResponseID), Usage: m.Usage, FinishReason: m.FinishReason, Text: digest(m.Text), ToolCalls: m.ToolCalls,
-		Error: errorOf(m.Error), Start: m.Start, End: m.End, Streamed: m.Streamed, InTotal: m.InTotal,
+		Error: errorOf(m.Error), Start: m.Start, End: m.End, Streamed: m.Streamed, InTotal: m.InTotal, Back: m.Back,
 	}
 	for _, n := range m.New {
 		out.New = append(out.New, message(&n))

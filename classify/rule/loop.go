@@ -35,14 +35,15 @@ func (p LoopParams) Validate() error {
 // user ends a run of repetitions, since it may well ask for the same again. Where the data does not tell what the model asked for, the
 // executions alone are looked at.
 var Loop = add(classify.Rule{
-	Name: "loop", Version: 2, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
+	Name: "loop", Version: 3, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
 	Session: true,
 	Doc: classify.Doc{
 		Title: "the same tool call, again and again, with the same answer",
 		Why: "An agent that repeats a call whose answer does not change burns tokens and time and will not get further. Compared are the tool, its " +
 			"canonical arguments and its result, each without request ids and times; cycles of up to four calls count, calls that fail alike too. " +
 			"If the answer changes it is polling or paging, which is progress: only many of those are a warning. Paging that gets the same page " +
-			"again, whatever page it asks for, is none.",
+			"again, whatever page it asks for, is none, and neither is a write that is done once more each time. Branches of a search that never saw each " +
+			"other's calls do not count as repetitions.",
 		Fix:     "Tell the agent in the tool's result what to do instead (\"no orders found; ask for the order number\"), or stop it after two equal answers.",
 		Example: "search_orders {\"query\":\"kettle\"} -> none, five times over",
 	},
@@ -116,7 +117,7 @@ func actors(t *trajectory.Trajectory) func(*trajectory.ToolCall) actor {
 func sequences(t *trajectory.Trajectory) (seqs [][]beat, blind int) {
 	open := map[actor]int{} // index into seqs
 	last := map[actor]int{} // model call of the last beat's turn
-	actorOf := actors(t)
+	actorOf, anew := actors(t), branches(t)
 	for i, c := range inOrder(t) {
 		if c < 0 {
 			clear(open)
@@ -129,7 +130,7 @@ func sequences(t *trajectory.Trajectory) (seqs [][]beat, blind int) {
 		}
 		who := actorOf(call)
 		at, ok := open[who]
-		if !ok {
+		if !ok || call.Model != last[who] && anew[call.Model] {
 			at = len(seqs)
 			seqs, open[who], last[who] = append(seqs, nil), at, -2-i
 		}
@@ -297,6 +298,8 @@ func (l *looper) judge(seq []beat, at lap) (classify.Finding, bool) {
 		return classify.Finding{}, false
 	case n >= l.p.Warn && (!movedOn || class == "error"):
 		return l.finding(seq, at, from, n, class, movedOn), true
+	case at.reps >= l.p.Match && l.doubled(seq, at):
+		return l.finding(seq, at, 0, at.reps, "written", false), true
 	case at.reps >= l.p.Poll:
 		return l.finding(seq, at, 0, at.reps, "changing", true), true
 	}
@@ -321,7 +324,7 @@ func (l *looper) stretch(seq []beat, at lap) (from, n int, class string) {
 func (l *looper) equal(seq []beat, at lap, a, b int) bool {
 	for k := range at.period {
 		x, y := l.answer(seq[at.start+a*at.period+k].calls[0]), l.answer(seq[at.start+b*at.period+k].calls[0])
-		if x.known && y.known && x.text != y.text {
+		if x.known && y.known && x.text != y.text || l.cutApart(seq[at.start+a*at.period+k].calls[0], seq[at.start+b*at.period+k].calls[0]) {
 			return false
 		}
 	}
@@ -371,13 +374,13 @@ func (l *looper) finding(seq []beat, at lap, from, n int, class string, movedOn 
 	}
 	f := l.in.Finding(l.t.ToolCalls[calls[0]].Agent,
 		classify.Names("tools", tools...), classify.Number("period", at.period), classify.Word("result", class))
-	if n < l.p.Match || movedOn {
+	if n < l.p.Match || movedOn || class == "written" && n < l.p.Poll {
 		f.Severity = classify.Warning
 	}
 	f.Confidence = loopConfidence(class, n >= l.p.Match)
 	f.Step = stepOf(l.t, trajectory.StepTool, seq[first+at.period].calls[0])
 	f.Title = fmt.Sprintf("%s called %s with the same arguments", phrase(tools), times(n))
-	f.Why = f.Title + loopWhy(class, movedOn) + "."
+	f.Why = f.Title + l.why(calls, class, movedOn) + "."
 	f.Evidence = l.evidence(calls, class)
 	return f
 }
@@ -386,6 +389,8 @@ func loopConfidence(class string, match bool) float64 {
 	switch {
 	case class == "changing":
 		return 0.5
+	case class == "written":
+		return 0.8
 	case class == "unknown" && match:
 		return 0.65
 	case class == "unknown":
@@ -395,20 +400,6 @@ func loopConfidence(class string, match bool) float64 {
 	default:
 		return 0.85
 	}
-}
-
-func loopWhy(class string, movedOn bool) string {
-	switch {
-	case class == "changing":
-		return ", and the answers changed: polling, but a lot of it"
-	case class == "unknown":
-		return "; the answers are not recorded, so whether they changed is not known"
-	case class == "error" && movedOn:
-		return " and failed alike each time, before another try went differently"
-	case class == "error":
-		return " and failed alike each time"
-	}
-	return " and the same answer each time, so nothing new could come of it"
 }
 
 const maxEvidence = 12
@@ -423,7 +414,7 @@ func (l *looper) evidence(calls []int, class string) []classify.Evidence {
 		what := fmt.Sprintf("call %d of %d: %s", i+1, len(calls), classify.SafeName(call.Name))
 		switch {
 		case class == "unknown" && !l.answer(c).known:
-			what += ", answer not recorded"
+			what += ", answer " + unseenAnswer(call)
 		case failed(call):
 			what += ", outcome " + string(call.Outcome)
 		case i > 0 && class == "same" && l.answer(c).text == l.answer(calls[i-1]).text:
@@ -467,7 +458,7 @@ func merged(fs []classify.Finding) []classify.Finding {
 // onceMore makes the repeated call once more, with the answer that it has.
 func onceMore(t *trajectory.Trajectory, f classify.Finding) bool {
 	i, ok := change.CallOf(t, f)
-	if !ok || f.Step < 0 || f.Fingerprint.Part("period") != "1" || f.Fingerprint.Part("result") == "changing" {
+	if !ok || f.Step < 0 || f.Fingerprint.Part("period") != "1" || slices.Contains([]string{"changing", "written"}, f.Fingerprint.Part("result")) {
 		return false
 	}
 	c := t.ToolCalls[i]

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // histories finds what is new in the input of every call: each repeats what the agent's earlier calls had.
@@ -23,6 +25,7 @@ func (b *builder) histories() {
 		byAgent[c.node.agent] = append(earlier, c)
 		m := &b.out.ModelCalls[c.index]
 		m.New = c.fresh
+		m.Back = c.wentBack(earlier)
 		m.System = c.system()
 		b.out.SystemPrompt = cmp.Or(b.out.SystemPrompt, m.System)
 		if m.System == "" && len(earlier) == 0 && c.node.agent != nil {
@@ -36,6 +39,20 @@ func (b *builder) histories() {
 		}
 	}
 	b.askedOfAgents(users)
+}
+
+// wentBack says that the whole input was there before, although the agent's call before it asked for tools: agents that search go back so, to try
+// another way. Of inputs in single attributes some may have been dropped, texts that were cut do not parse, and emitters that write an input late have the
+// call's id in it: those say nothing.
+func (c *call) wentBack(earlier []*call) bool {
+	text := c.node.facts.Input.Text
+	if len(earlier) == 0 || !c.hasIn || len(c.fresh) > 0 || text == "" || !jsontext.Value(text).IsValid() {
+		return false
+	}
+	asked := earlier[len(earlier)-1].node.facts.Output
+	return requests(asked) && !slices.ContainsFunc(asked, func(m Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.ID != "" && strings.Contains(text, p.ID) })
+	})
 }
 
 // endInputs takes out of the inputs what came after the trace's last answer: some emitters write an input when its messages are exported, and a

@@ -117,6 +117,7 @@ type ModelCall struct {
 	Streamed       bool
 	InTotal        bool // its usage is not told, and is part of one of Trajectory.AgentTotals
 	Sum            bool // it stands for all calls of an agent that tells nothing but their total
+	Back           bool // its input is an earlier one: it was never told of what the agent's call before it asked for
 }
 
 // Usage counts tokens of one model call. A nil number is not in the data. Input includes cached tokens and AudioIn, Output includes Reasoning

@@ -6,11 +6,12 @@
 //	  get_order {"type":"object"}   one tool, its schema optional, perhaps after its description in quotes; "web_search builtin" for one that the provider runs
 //	system You are a shop's assistant.
 //	user Where is my order?
-//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [type=T] [code=429] [text="answer"] [takes=70s | unended] [wants=json|SCHEMA]
+//	model m1 [agent=a] [tools=NAME] [model=gpt-4.1] [responded=x] [in=10] [out=5] [reasoning=3] [cached=2] [cost=0.1] [finish=stop] [raw=x] [error="text"] [type=T] [code=429] [text="answer"] [takes=70s | unended] [wants=json|SCHEMA] [hears=c1 | back]   hears: its input holds that call's answer, as new; back: an earlier input again
 //	total a1 [agent=a] [in=10] [out=5] [cached=2]   an agent's total, which stands for the calls above that tell no usage
 //	call c1 get_order {"id":1}      requested by the model call above it, executed, without a result unless said below
 //	  ok {"status":"sent"}          result and outcome: ok, error or denied, then the result
 //	  error {"error":"no such id"}
+//	  partly {"rows":[1,2           an ok result that was cut
 //	  fails some message            the span's error, which is no result; "type T" and "code 429" below it say more of it
 //	  missing | unknown | timeout   outcome without a result
 //	  beneath model NAME | beneath host NAME    what was seen to run below it
@@ -202,6 +203,10 @@ func (r *reader) modelCall(rest string) error {
 			m.FinishRaw = v
 		case "text":
 			m.Text = v
+		case "back":
+			m.Back = true
+		case "hears":
+			m.New = append(m.New, trajectory.Message{Role: "tool", Parts: []trajectory.Part{{Kind: trajectory.PartToolResult, ID: "id-" + v}}})
 		case "wants":
 			m.Wanted.JSON = true
 			if v != "json" {
@@ -288,6 +293,8 @@ func (r *reader) more(word, rest string) error {
 		if word != "ok" {
 			c.Error = &trajectory.Error{Message: rest}
 		}
+	case "partly":
+		c.Outcome, c.Result, c.HasResult, c.ResultSpanID = trajectory.OutcomeOK, trajectory.Value{Raw: rest, Parsed: trajectory.ParsedText, Truncated: true}, true, c.SpanID
 	case "result":
 		c.Result, c.HasResult = value(rest), true
 	case "fails":
