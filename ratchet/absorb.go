@@ -1,6 +1,7 @@
 package ratchet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,10 @@ type Absorber struct {
 	opts  Options
 
 	mu    sync.Mutex
-	dirty map[string]bool // groups to look at in the next sweep, by fingerprint digest; true: anew, whatever was refused before
+	dirty map[string]bool   // groups to look at in the next sweep, by fingerprint digest; true: anew, whatever was refused before
+	known map[string]string // merges, by the alias's digest; replaced, never changed; nil until they were read
+
+	merging sync.Mutex // held while groups are merged, so that one merge sees the other
 
 	talk sync.Mutex           // held while a session is read or changed, so that open does not fall behind
 	open map[string]time.Time // sessions that are to be judged once they are quiet, by key: when each was last heard of
@@ -79,32 +83,39 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 	if err != nil {
 		return err
 	}
+	known, err := a.aliases(ctx)
+	if err != nil {
+		return err
+	}
+	home := func(digest string) string { return cmp.Or(known[digest], digest) }
 	for _, v := range vs {
-		for _, fp := range v.gone() {
+		for _, fp := range v.gone(home) {
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.subject(), v.Revision, &v.Context, v.seq) })
 		}
 		for _, d := range v.Settled {
-			steps[d.Fingerprint] = append(steps[d.Fingerprint], func(g *Group) bool { return g.Retract(d.TraceID, d.Revision, d.Context, v.seq) })
+			fp := home(d.Fingerprint)
+			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(d.TraceID, d.Revision, d.Context, v.seq) })
 		}
 		for _, f := range roots(v.Findings) {
 			o := Occurrence{Finding: f, Follow: following(v.Findings, f), Service: v.Service, TraceID: v.TraceID, Revision: v.Revision, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Sequence: v.seq}
-			o.Again, o.Of = v.Replaces.had(f), v.session()
+			o.Again, o.Of = v.Replaces.had(f, home), v.session()
 			if v.onSession() {
 				o.TraceID, o.Session, o.Unrecorded = f.TraceID(), v.Session, v.Unrecorded
 			} else {
 				o.Context, o.Began = &v.Context, past.history(v).Before(v.Context, f.Fingerprint.Agent, v.Seen)
 			}
-			fp := f.Fingerprint.Digest()
+			fp := home(f.Fingerprint.Digest())
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Take(o) })
 		}
 		past.follow(v)
 	}
 	last := vs[len(vs)-1].seq
 	for _, fp := range slices.Sorted(maps.Keys(steps)) {
-		if err := a.lasting(a.changeGroup(ctx, fp, func(g *Group) bool { return applyAll(g, steps[fp], last) })); err != nil {
+		into, err := a.foldGroup(ctx, fp, steps[fp], last)
+		if err := a.lasting(err); err != nil {
 			return err
 		}
-		a.touch(fp, false)
+		a.touch(into, false)
 	}
 	if err := a.learn(ctx, vs); err != nil {
 		return err

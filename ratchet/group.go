@@ -7,6 +7,7 @@
 // key: its Key), each changed only by compare-and-set. The bytes of specimens and case files lie in the object store under their sha256.
 // A batch is written before the groups that it holds point to it; the pointers are derived again at start. Of traces that go on with others of their
 // session, one value per session in the sessions bucket (Session, key: sessionKey) holds sketches, for a day: see classify.Sketch.
+// Which fingerprints a person said are one is in the aliases bucket (Merge, key: the alias's digest).
 //
 // # What holds
 //
@@ -62,6 +63,8 @@ type Group struct {
 	Follow      []string             `json:"follow"`  // ids of the fingerprints that were seen to follow from this failure, the first few
 	Seen        []string             `json:"seen"`    // the latest traces with their revisions, so that a verdict published twice counts once
 
+	Merged *Merge `json:"merged,omitzero"` // of an alias: into which group; this one takes nothing more, and keeps what it held then
+
 	Began  *lineage.Began `json:"began,omitzero"`  // what came before the first sighting; nil when that is not known
 	Spread lineage.Spread `json:"spread,omitzero"` // how the sightings lie over versions, models and prompts
 }
@@ -90,9 +93,9 @@ func (s *Specimen) subject() string { return cmp.Or(s.Session, s.TraceID) }
 type Decision struct {
 	Who    string    `json:"who"`
 	When   time.Time `json:"when"`
-	Choice string    `json:"choice"` // approve | deny | dismiss | revive
+	Choice string    `json:"choice"` // approve | deny | dismiss | revive | merge
 	Reason string    `json:"reason"`
-	Digest string    `json:"digest"` // of the case it is bound to, "" when it is on the whole group
+	Digest string    `json:"digest"` // of the case it is bound to, or of the alias that was merged; "" when it is on the whole group
 }
 
 // ID is the group's name: that of the case it may become.

@@ -106,6 +106,7 @@ func (m *Maker) prove(traces []trajectory.Trace, f classify.Finding, base *basel
 		}
 		for _, got := range m.findings(tr, base) {
 			if got.Fingerprint.Equal(f.Fingerprint) {
+				got.Fingerprint.Aliases = f.Fingerprint.Aliases
 				return tr, got, doc, nil
 			}
 		}

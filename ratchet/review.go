@@ -37,6 +37,9 @@ func (a *Absorber) groundless(b *Batch, m Member, g *Group) string {
 	if m.TraceID != "" && g.Retracted(m.subject()) {
 		return "late spans show that its recording holds no such failure"
 	}
+	if g.Merged != nil {
+		return fmt.Sprintf("its failure was merged into another, %.12s", g.Merged.Into)
+	}
 	if d, denied := g.Denied(); denied {
 		return pastTense(d.Choice) + " by " + d.Who
 	}

@@ -26,7 +26,7 @@ import (
 // for one group or batch does not stop the others.
 func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	base := sync.OnceValues(func() (*baseline.Snapshot, error) { return Snapshot(ctx, a.q) })
-	errs := []error{a.judgeSessions(ctx, now, base)}
+	errs := []error{a.learnMerges(ctx), a.judgeSessions(ctx, now, base)}
 	if !a.opts.Propose {
 		return errors.Join(errs...)
 	}
@@ -131,7 +131,7 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 	if g.Batch != "" {
 		return a.review(ctx, fp, &g)
 	}
-	if len(g.Specimens) == 0 {
+	if g.Merged != nil || len(g.Specimens) == 0 {
 		return nil
 	}
 	if due, _ := policy.Due(&g); !due {
@@ -243,9 +243,16 @@ func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sighting
 	for _, t := range traces {
 		parts = append(parts, trajectory.Build(t))
 	}
-	for _, f := range a.maker.findings(trajectory.Join(parts), snapshot) {
+	found := a.maker.findings(trajectory.Join(parts), snapshot)
+	for _, f := range found {
 		if f.Fingerprint.Equal(g.Fingerprint) {
+			f.Fingerprint.Aliases = g.Fingerprint.Aliases
 			return a.maker.Make(traces, f, s, snapshot)
+		}
+	}
+	for _, f := range found {
+		if g.Fingerprint.Knows(f.Fingerprint.Digest()) {
+			return Made{}, &Refused{"trace " + sp.TraceID + " shows " + f.Fingerprint.ID() + ", which was merged into this failure: a case is made of a trace that shows this one"}
 		}
 	}
 	return Made{}, &Refused{"the rules of this version no longer see the failure in trace " + sp.TraceID}

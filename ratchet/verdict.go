@@ -74,19 +74,19 @@ func (p *Previous) fingerprints() []string {
 	return p.Fingerprints
 }
 
-// gone are the fingerprints that the trace's earlier revision showed and this one does not.
-func (v Verdict) gone() (out []string) {
+// gone are the groups, by digest, that the trace's earlier revision was in and this one is not. home leads an alias to its group.
+func (v Verdict) gone(home func(string) string) (out []string) {
 	for _, fp := range v.Replaces.fingerprints() {
-		if !slices.ContainsFunc(roots(v.Findings), func(f Found) bool { return f.Fingerprint.Digest() == fp }) {
-			out = append(out, fp)
+		if !sameGroup(home, v.Findings, fp) && !slices.Contains(out, home(fp)) {
+			out = append(out, home(fp))
 		}
 	}
 	return out
 }
 
-// had says whether the earlier revision, nil for none, showed the finding.
-func (p *Previous) had(f Found) bool {
-	return slices.Contains(p.fingerprints(), f.Fingerprint.Digest())
+// had says whether the earlier revision, nil for none, was in the finding's group.
+func (p *Previous) had(f Found, home func(string) string) bool {
+	return slices.ContainsFunc(p.fingerprints(), func(fp string) bool { return home(fp) == home(f.Fingerprint.Digest()) })
 }
 
 // Found is a finding with what a case needs of it and the CLI's JSON does not show.

@@ -135,6 +135,15 @@ func wants(ctx context.Context, q *queue.Queue, f Found) (bool, error) {
 	if err := json.Unmarshal(e.Value, &g); err != nil {
 		return false, fmt.Errorf("group %.12s: %w", fp, err)
 	}
+	if g.Merged != nil { // one hop always leads home
+		if e, err = q.Groups.Get(ctx, g.Merged.Into); err != nil {
+			return false, err
+		}
+		g = Group{}
+		if err := json.Unmarshal(e.Value, &g); err != nil {
+			return false, fmt.Errorf("group %.12s: %w", fp, err)
+		}
+	}
 	return g.Wants(f.Severity), nil
 }
 

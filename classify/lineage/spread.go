@@ -72,3 +72,12 @@ func (s Spread) of(kind Kind, value string) (had, all int) {
 	}
 	return had, all
 }
+
+// Join adds what another spread counts: of another agent's failure the versions alone, for models and prompts are the agent's.
+func (s *Spread) Join(o Spread, sameAgent bool) {
+	for _, h := range o {
+		if sameAgent || h.Kind == KindVersion {
+			s.add(h.Kind, h.Value, h.Count)
+		}
+	}
+}

@@ -32,9 +32,12 @@ type group struct {
 	Batch     string             `json:"batch"`
 	URL       string             `json:"pull_request"` // "" when there is none
 	Decisions []ratchet.Decision `json:"decisions"`
-	Follow    []string           `json:"follow"` // ids of failures that were seen to follow from this one: they have no group for that
-	Began     lineage.Story      `json:"began"`  // what had changed when it began
-	Spread    []lineage.Row      `json:"spread"` // how the sightings lie over versions, models and prompts, against all runs of the agent
+	Follow    []string           `json:"follow"`  // ids of failures that were seen to follow from this one: they have no group for that
+	Began     lineage.Story      `json:"began"`   // what had changed when it began
+	Merged    string             `json:"merged"`  // of an alias: into which group, by whom, when and why; "" of others, and lists hold those alone
+	Into      string             `json:"into"`    // of an alias: the id of that group
+	Aliases   []string           `json:"aliases"` // digests of the fingerprints that were merged into this group
+	Spread    []lineage.Row      `json:"spread"`  // how the sightings lie over versions, models and prompts, against all runs of the agent
 }
 
 // list reads all groups, the latest first.
@@ -57,7 +60,7 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 	}
 	out, status := []group{}, h.src.Status(gs, byKey)
 	for i := range gs {
-		if gs[i].Count > 0 {
+		if shownOn(&gs[i]) && gs[i].Merged == nil {
 			out = append(out, h.show(&gs[i], status, byKey, past))
 		}
 	}
@@ -70,7 +73,7 @@ func (h *handler) show(g *ratchet.Group, status func(*ratchet.Group) string, bat
 	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: status(g), Count: g.Count,
 		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
 		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...), Follow: append([]string{}, g.Follow...),
-		Began: g.Story(past[g.Service], func(name string) string { return name }), Spread: g.Began.Table(g.Spread, past[g.Service])}
+		Began: g.Story(past[g.Service], func(name string) string { return name }), Spread: g.Began.Table(g.Spread, past[g.Service]), Aliases: append([]string{}, g.Fingerprint.Aliases...)}
 	if b := batches[g.Batch]; b != nil {
 		_, out.URL, _ = b.Status()
 	}
@@ -90,17 +93,8 @@ func (h *handler) groups(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) group(w http.ResponseWriter, r *http.Request) {
-	gs, _, err := h.list(r.Context())
-	if err != nil {
-		h.answer(w, nil, err)
-		return
-	}
-	i := slices.IndexFunc(gs, func(g group) bool { return g.ID == r.PathValue("id") })
-	if i < 0 {
-		h.answer(w, nil, ErrNotFound)
-		return
-	}
-	h.answer(w, gs[i], nil)
+	g, err := h.find(r)
+	h.answer(w, g.group, err)
 }
 
 // batch is a batch as lists show it.

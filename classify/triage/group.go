@@ -2,6 +2,7 @@ package triage
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -22,33 +23,48 @@ func (h *handler) histories(ctx context.Context) (map[string]*lineage.History, e
 	return out, nil
 }
 
+// shownOn says whether there is anything to show of a group: one whose sightings were all taken back is gone, an alias stays.
+func shownOn(g *ratchet.Group) bool { return g.Count > 0 || g.Merged != nil }
+
 // groupPage answers GET /groups/{id}: a failure with what had changed when it began, and its specimens.
 func (h *handler) groupPage(w http.ResponseWriter, r *http.Request) {
-	past, err := h.histories(r.Context())
+	g, err := h.find(r)
 	if err != nil {
 		h.answer(w, nil, err)
 		return
+	}
+	h.render(w, "group.html", g)
+}
+
+// find is the group that a request names, an alias too.
+func (h *handler) find(r *http.Request) (shownGroup, error) {
+	past, err := h.histories(r.Context())
+	if err != nil {
+		return shownGroup{}, err
 	}
 	gs, err := h.src.Groups(r.Context())
 	if err != nil {
-		h.answer(w, nil, err)
-		return
+		return shownGroup{}, err
 	}
-	i := slices.IndexFunc(gs, func(g ratchet.Group) bool { return g.Count > 0 && g.ID() == r.PathValue("id") })
+	i := slices.IndexFunc(gs, func(g ratchet.Group) bool { return shownOn(&g) && g.ID() == r.PathValue("id") })
 	if i < 0 {
-		h.answer(w, nil, ErrNotFound)
-		return
+		return shownGroup{}, ErrNotFound
 	}
 	bs, err := h.src.Batches(r.Context())
 	if err != nil {
-		h.answer(w, nil, err)
-		return
+		return shownGroup{}, err
 	}
 	byKey := map[string]*ratchet.Batch{}
 	for i := range bs {
 		byKey[bs[i].Key()] = &bs[i]
 	}
-	h.render(w, "group.html", showGroup(&gs[i], h.show(&gs[i], h.src.Status(gs, byKey), byKey, past), past[gs[i].Service]))
+	listed := h.show(&gs[i], h.src.Status(gs, byKey), byKey, past)
+	if m := gs[i].Merged; m != nil {
+		listed.Into = nameOf(gs, m.Into)
+		listed.Merged = fmt.Sprintf("merged into %s by %s at %s because %s", listed.Into, m.Who, m.When.UTC().Format("2006-01-02 15:04:05"), m.Reason)
+		listed.Status = listed.Merged
+	}
+	return showGroup(&gs[i], listed, past[gs[i].Service]), nil
 }
 
 // shownGroup is a group as its page shows it.

@@ -1,6 +1,6 @@
 // Package triage shows people what pawl found: groups, batches with their pull requests, and single traces, as JSON under /v1 and as one page.
 //
-// It reads; it decides nothing. Every answer is made from the aggregates at the time of asking.
+// It reads, and records one decision: that two groups are one failure. Every answer is made from the aggregates at the time of asking.
 package triage
 
 import (
@@ -28,7 +28,8 @@ type Source struct {
 	Plan     func(context.Context, ratchet.Batch) (ghpr.Plan, error) // what a batch would write
 	Trace    func(context.Context, string) (trajectory.Trace, error)
 	Judge    func(*trajectory.Trajectory) classify.Report
-	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string // of all groups: why one is where it is, in words
+	Merge    func(ctx context.Context, id, into, who, reason string) (ratchet.Group, error) // *ratchet.Unmergeable says why not
+	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string   // of all groups: why one is where it is, in words
 }
 
 // ErrNotFound says that what was asked for is not there.
@@ -36,18 +37,26 @@ var ErrNotFound = errors.New("not found")
 
 // Options of New.
 type Options struct {
-	Tokens []string // bearer tokens, one of which a caller must show; none: not asked for
+	Tokens []Token // one of which a caller must show; none: not asked for
+}
+
+// Token lets a caller in.
+type Token struct {
+	Name    string // whose it is
+	Token   string
+	Decides bool // it may merge groups, too; others read
 }
 
 // New returns the handler of /v1 and of the page at /.
 func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	h := &handler{lg: lg.With("component", "triage"), src: src}
 	for _, t := range o.Tokens {
-		h.tokens = append(h.tokens, sha256.Sum256([]byte(t)))
+		h.tokens = append(h.tokens, holder{t, sha256.Sum256([]byte(t.Token))})
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/groups", h.groups)
 	mux.HandleFunc("GET /v1/groups/{id}", h.group)
+	mux.HandleFunc("POST /v1/groups/{id}/merge", h.merge)
 	mux.HandleFunc("GET /v1/batches", h.batches)
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
 	mux.HandleFunc("GET /v1/services", h.services)
@@ -70,8 +79,16 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 type handler struct {
 	lg     *slog.Logger
 	src    Source
-	tokens [][sha256.Size]byte
+	tokens []holder
 }
+
+type holder struct {
+	Token
+	sum [sha256.Size]byte
+}
+
+// callerKey is the key of the caller's Token in a request's context.
+type callerKey struct{}
 
 // guard asks for a token, compared in constant time, where there are any.
 func (h *handler) guard(next http.Handler) http.Handler {
@@ -80,16 +97,18 @@ func (h *handler) guard(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		sum, ok := sha256.Sum256([]byte(shown)), 0
+		sum, ok, caller := sha256.Sum256([]byte(shown)), 0, Token{}
 		for _, t := range h.tokens {
-			ok |= subtle.ConstantTimeCompare(sum[:], t[:])
+			if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
+				ok, caller = 1, t.Token
+			}
 		}
 		if ok == 0 || !bearer {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			h.fail(w, http.StatusUnauthorized, "this address asks for a token of auth.tokens in pawl.yaml: send Authorization: Bearer TOKEN")
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 	})
 }
 

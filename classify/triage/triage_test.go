@@ -53,6 +53,12 @@ func testSource() Source {
 		Judge: func(*trajectory.Trajectory) classify.Report {
 			return classify.Report{Verdict: classify.Passing, Findings: []classify.Finding{}, Inapplicable: []classify.Inapplicable{}}
 		},
+		Merge: func(_ context.Context, id, into, who, reason string) (ratchet.Group, error) {
+			if into != "loop-0000000001" {
+				return g, &ratchet.Unmergeable{Reason: who + ": " + reason}
+			}
+			return g, nil
+		},
 		Status: func(_ []ratchet.Group, bs map[string]*ratchet.Batch) func(*ratchet.Group) string {
 			return func(g *ratchet.Group) string { return ratchet.Policy{}.Status(g, nil, bs) }
 		},
@@ -159,7 +165,7 @@ func TestPageEscapesWordsOfTraces(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	o := Options{Tokens: []string{"one", "two"}}
+	o := Options{Tokens: []Token{{Name: "ana", Token: "one", Decides: true}, {Name: "bo", Token: "two"}}}
 	for _, c := range []struct {
 		header []string
 		want   int

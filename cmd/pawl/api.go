@@ -11,8 +11,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/pawl-dev/pawl/classify/triage"
+	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/assemble"
+	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
 )
@@ -50,9 +52,9 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{}))
-	var tokens []string
+	var tokens []triage.Token
 	for _, t := range s.cfg.Auth.Tokens {
-		tokens = append(tokens, t.Token.Reveal())
+		tokens = append(tokens, triage.Token{Name: t.Name, Token: t.Token.Reveal(), Decides: t.Role != config.RoleViewer})
 	}
 	mux.Handle("/", triage.New(s.lg, s.source(), triage.Options{Tokens: tokens}))
 	return mux
@@ -93,6 +95,13 @@ func (s *server) source() triage.Source {
 			return t, err
 		},
 		Judge: s.report,
+		Merge: func(ctx context.Context, id, into, who, reason string) (ratchet.Group, error) {
+			g, err := s.absorber.Merge(ctx, id, into, ratchet.Merge{Who: who, When: time.Now(), Reason: reason})
+			if errors.Is(err, queue.ErrNotFound) {
+				err = triage.ErrNotFound
+			}
+			return g, err
+		},
 		Status: func(gs []ratchet.Group, batches map[string]*ratchet.Batch) func(*ratchet.Group) string {
 			p := s.policy
 			p.Own = ratchet.Own(gs, batches)

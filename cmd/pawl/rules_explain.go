@@ -214,7 +214,7 @@ func comparison(p, q classify.Fingerprint, differ []classify.Difference, one boo
 		writeParts(&b, p)
 		return b.String()
 	case one:
-		fmt.Fprintf(&b, "One failure: one of %s and %s was known under the other's digest. Their parts differ in\n", p.ID(), q.ID())
+		fmt.Fprintf(&b, "One failure, by merge: one of %s and %s is recorded as an alias of the other. Their parts differ in\n", p.ID(), q.ID())
 	default:
 		fmt.Fprintf(&b, "Two failures, %s and %s: they differ in\n", p.ID(), q.ID())
 	}

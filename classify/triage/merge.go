@@ -1,0 +1,58 @@
+package triage
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/ratchet"
+)
+
+// maxBody bounds the body of a decision, in bytes.
+const maxBody = 16 << 10
+
+// merge answers POST /v1/groups/{id}/merge with {"into": ID, "reason": TEXT}: the group becomes an alias of the other, for good. It needs a token that decides.
+func (h *handler) merge(w http.ResponseWriter, r *http.Request) {
+	caller, _ := r.Context().Value(callerKey{}).(Token)
+	if len(h.tokens) > 0 && !caller.Decides {
+		h.fail(w, http.StatusForbidden, "this token reads: merging needs one whose role in pawl.yaml is triager or admin")
+		return
+	}
+	var ask struct {
+		Into   string `json:"into"`
+		Reason string `json:"reason"`
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		err = json.Unmarshal(body, &ask, json.RejectUnknownMembers(true))
+	}
+	if err != nil || ask.Into == "" || strings.TrimSpace(ask.Reason) == "" {
+		h.fail(w, http.StatusBadRequest, `send {"into": "the id of a group", "reason": "why both are one failure"}`)
+		return
+	}
+	g, err := h.src.Merge(r.Context(), r.PathValue("id"), ask.Into, cmp.Or(caller.Name, "somebody without a token"), ask.Reason)
+	if no, ok := errors.AsType[*ratchet.Unmergeable](err); ok {
+		h.fail(w, http.StatusConflict, no.Reason)
+		return
+	}
+	h.answer(w, struct {
+		Kind    string   `json:"kind"` // always "merge"
+		Into    string   `json:"into"`
+		Count   int      `json:"count"`
+		Aliases []string `json:"aliases"`
+	}{"merge", g.ID(), g.Count, append([]string{}, g.Fingerprint.Aliases...)}, err)
+}
+
+// nameOf is the id of the group of a digest.
+func nameOf(gs []ratchet.Group, digest string) string {
+	for i := range gs {
+		if gs[i].Fingerprint.Digest() == digest {
+			return gs[i].ID()
+		}
+	}
+	return shortID(digest)
+}
