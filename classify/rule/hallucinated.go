@@ -15,7 +15,7 @@ import (
 // HallucinatedTool finds calls of tools that do not exist: the name is not among the tools offered in that very call, or the framework says
 // that it knows no such tool.
 var HallucinatedTool = add(classify.Rule{
-	Name: "hallucinated_tool", Version: 1, Label: classify.HallucinatedTool, Severity: classify.Blocking, Form: classify.FormNever,
+	Name: "hallucinated_tool", Version: 2, Label: classify.HallucinatedTool, Severity: classify.Blocking, Form: classify.FormNever,
 	Doc: classify.Doc{
 		Title: "the model called a tool that it was not offered",
 		Why: "The call cannot run, and the model believes in an ability that it does not have. The requested name is compared with the tools offered in " +
@@ -32,8 +32,8 @@ var HallucinatedTool = add(classify.Rule{
 // unknownTool are the words by which frameworks say that they know no such tool.
 var unknownTool = []says{
 	wording("pydantic-ai", `^(error: )?unknown tool name`),
+	wording("Strands", `^(error: )?unknown tool:|tool '.{1,100}' not found in registry`),
 	wording("ADK", `is not found in the tools_dict|^(error: )?tool '?[^ ]{1,100}'? not found`),
-	wording("Strands", `^(error: )?unknown tool:`),
 	wording("OpenAI Agents", `tool [^ ]{1,100} not found in agent`),
 	wording("smolagents", `unknown tool .{1,200}should be (one of|instead one of)`),
 	wording("agent-framework", `requested function .{1,200}not found`),
@@ -42,12 +42,12 @@ var unknownTool = []says{
 	wording("AI SDK", `tried to call unavailable tool|nosuchtoolerror`),
 	wording("LiveKit", `unknown ai function`),
 	wording("CrewAI", `don't exist,? these are the only available`),
-	wording("Genkit", `tool .{1,100} not found`),
+	wording("Genkit", `not_found: tool .{1,100} not found`),
 	wording("Gemini CLI", `^(error: )?tool ".{1,100}" not found`),
 	wording("Spring AI", `no toolcallback found for tool name`),
 	wording("LangGraph", `is not a valid tool`),
-	wording("MCP", `mcp error -32601|unknown tool:|tool .{1,100} not found`),
-	wording("a tool loop", `\b(no such tool|unknown (tool|function)|(tool|function) does not exist|unknown_tool|tool_not_found)\b`),
+	wording("MCP", `mcp error -32601|mcp error -32602: tool .{1,100} not found|unknown tool:`),
+	wording("a tool loop", `\b(no such tool|unknown (tool|function)|(tool|function) does not exist|tool .{1,100} not found|unknown_tool|tool_not_found)\b`),
 }
 
 func checkHallucinated(in *classify.Input) classify.Result {
@@ -96,6 +96,9 @@ func hallucination(in *classify.Input, i int, offered *trajectory.ToolSet, seen 
 	}
 	if inner := innerTool(c, by); inner != "" && !absent {
 		return innerFinding(in, i, inner, by), true
+	}
+	if server := innerServer(in.Trajectory, i); server != "" && by == "" && !absent {
+		return innerFinding(in, i, server, "the one that was asked"), true
 	}
 	if !absent && by == "" || pseudo(c.Name) {
 		return classify.Finding{}, false
@@ -150,6 +153,37 @@ func innerTool(c *trajectory.ToolCall, by string) string {
 		return ""
 	}
 	return m[1]
+}
+
+// namesServer takes the name out of the words about an unknown server of tools.
+var namesServer = regexp.MustCompile("(?i)\\b(?:unknown|no such) (?:mcp )?server:? [\"'`]?([^\"'`\\n]{2,64}?)[\"'`]?(?:[.,;\\n]|$)|\\bserver [\"'`]([^\"'`\\n]{2,64})[\"'`] (?:is |was |does )?(?:not (?:defined|found|configured|known|registered|exist)|unknown)")
+
+// innerServer returns the name of a server of tools that does not exist and that this call asked for: the words name it, the arguments hold it, and
+// nothing that the model had read does. What a list of servers named is that list's fault.
+func innerServer(t *trajectory.Trajectory, i int) string {
+	c := &t.ToolCalls[i]
+	if c.Arguments.JSON == nil || c.Model < 0 || !failed(c) && !looksFailed(c) {
+		return ""
+	}
+	m := namesServer.FindStringSubmatch(c.Result.Raw[:min(len(c.Result.Raw), 400)])
+	if m == nil {
+		return ""
+	}
+	name := m[1] + m[2]
+	if !strings.Contains(string(c.Arguments.JSON), `"`+name+`"`) || heardOf(t, i, name) {
+		return ""
+	}
+	return name
+}
+
+// heardOf says that a name stands in what the model could read before a call.
+func heardOf(t *trajectory.Trajectory, call int, name string) bool {
+	has := func(s string) bool { return strings.Contains(s, name) }
+	set, _ := offeredTo(t, &t.ToolCalls[call])
+	return has(t.SystemPrompt) || slices.ContainsFunc(t.UserMessages, has) ||
+		slices.ContainsFunc(t.ModelCalls, func(m trajectory.ModelCall) bool { return has(m.System) }) ||
+		slices.ContainsFunc(t.ToolCalls[:call], func(o trajectory.ToolCall) bool { return has(o.Result.Raw) }) ||
+		set != nil && slices.ContainsFunc(set.Tools, func(d trajectory.ToolDef) bool { return has(d.Description) || has(string(d.Schema)) })
 }
 
 func innerFinding(in *classify.Input, i int, inner, by string) classify.Finding {

@@ -1,9 +1,11 @@
 package rule
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/catalog"
 	"github.com/pawl-dev/pawl/classify/change"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
@@ -12,7 +14,7 @@ import (
 // call was offered, and the refusal of the tool or its framework. Together they are nearly certain; alone each can be wrong, since schemas
 // are at times stricter or looser than the tool.
 var SchemaViolation = add(classify.Rule{
-	Name: "tool_args_schema_violation", Version: 2, Label: classify.SchemaViolation, Severity: classify.Blocking, Form: classify.FormNever,
+	Name: "tool_args_schema_violation", Version: 3, Label: classify.SchemaViolation, Severity: classify.Blocking, Form: classify.FormNever,
 	Doc: classify.Doc{
 		Title: "a tool was called with arguments that its schema does not allow",
 		Why: "The call fails, or worse: the tool guesses. The arguments as the tool received them are validated against the schema that the model was " +
@@ -78,7 +80,7 @@ func judgeArguments(in *classify.Input, i int) ([]wrong, classify.Result) {
 	if c.Recalled && by == "" {
 		return nil, classify.NoMatch() // the trace that made the call is the one to judge it
 	}
-	if pseudo(c.Name) && by == "" {
+	if pseudo(c.Name) && by == "" && !refusedHandoff(in, c) {
 		return nil, classify.NoMatch() // what frameworks hand to their own output tools and hand-offs is theirs
 	}
 	vs, sure, lacking := violations(in, c)
@@ -92,6 +94,15 @@ func judgeArguments(in *classify.Input, i int) ([]wrong, classify.Result) {
 		out = append(out, wrong{call: i, keyword: "refused", what: "was refused as invalid", by: by, confidence: 0.85})
 	}
 	return out, lacking
+}
+
+// refusedHandoff says that a tool is a hand-off by its name alone: it takes arguments of its own, and failed.
+func refusedHandoff(in *classify.Input, c *trajectory.ToolCall) bool {
+	if !handoff(catalog.Normalise(c.Name)) || !failed(c) {
+		return false
+	}
+	schema, own := schemaFor(in, c)
+	return own && bytes.Contains(schema, []byte(`"required"`))
 }
 
 // violations validates the arguments. sure is less than 1 when the schema is not provably the one that this call was offered, or the

@@ -87,8 +87,7 @@ func unrecorded(t *trajectory.Trajectory, rnd *rand.Rand) bool {
 }
 
 func protocolError(t *trajectory.Trajectory, rnd *rand.Rand) bool {
-	return fail(t, rnd, one(rnd, `{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Internal error"}}`, "MCP error -32000: Connection closed",
-		"McpError: MCP error -32001: Request timed out", `{"jsonrpc":"2.0","id":"7","error":{"code":-32600,"message":"Invalid Request"}}`))
+	return fail(t, rnd, one(rnd, `{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Internal error"}}`, "MCP error -32000: Connection closed", `{"jsonrpc":"2.0","id":"7","error":{"code":-32600,"message":"Invalid Request"}}`))
 }
 
 // inject puts an address into the result of a tool, as an instruction or as data, and perhaps a call that goes there.
