@@ -67,8 +67,9 @@ func eachLeaf(doc jsontext.Value, show func(pointer []string, value, beside stri
 		switch v := v.(type) {
 		case map[string]any:
 			own, _ := json.Marshal(v, json.Deterministic(true))
+			all := flat(string(own))
 			for _, k := range slices.Sorted(maps.Keys(v)) {
-				walk(v[k], append(slices.Clone(pointer), k), flat(string(own)))
+				walk(v[k], append(slices.Clone(pointer), k), all)
 			}
 		case []any:
 			for i, e := range v {
