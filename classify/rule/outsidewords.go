@@ -68,5 +68,9 @@ var modelSays = lookFor(`could not parse (the )?(llm|model|ai|output)|output[ _]
 // policySays are words by which a refused call tells that a policy of the team refused it.
 var policySays = lookFor(`\b(policy|policies|guardrails?|hooks?|permission (rules?|settings|mode)|deny[ -]?list|allow[ -]?list|sandbox|not (allowed|permitted)|blocked|firewall|disallowed|forbidden|administrator|config(uration)?)\b`)
 
+// nobodySays are the words by which a refused call tells that it wants an approval and that nobody was there to give it.
+var nobodySays = lookFor(`\b(nobody|no ?one|no (user|person|human|approver|reviewer))( (is|was|were|could|can|available|there|present|able|to))+ .{0,20}approv|\b(could not|couldn't|cannot|can't|unable to) (request|ask for|prompt for|get) (the )?(user |your )?(permission|approval)|` +
+	`\bno[ -]approval[ -]rule|non-?interactive (mode|session|run|environment).{0,60}(approv|permission|prompt)|(approv|permission|prompt)\w* .{0,60}non-?interactive`)
+
 // hidden are the words by which frameworks keep an error to themselves.
 var hiddenWords = lookFor(`\[?\bredacted\]?|details (are|were) (hidden|withheld|omitted)`)

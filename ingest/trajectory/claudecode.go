@@ -142,6 +142,7 @@ func claudeCodeTool(s *Span, f *Facts) {
 		f.ToolError = cmp.Or(a.Text("error"), "error")
 	}
 	f.Denied = a.Text("decision_type") == "reject" && claudeCodeRefused(a.Text("decision_source"))
+	f.ByPolicy = f.Denied && isAnyOf(a.Text("decision_source"), "config", "hook")
 }
 
 // claudeCodeArguments takes the arguments as they were given, else what the details of known tools tell of them, which is not all.
@@ -185,6 +186,7 @@ func claudeCodePhase(a Attrs, f *Facts) {
 	f.Role, f.Agent = RoleTool, ""
 	f.ToolName = a.Str("tool_name", "gen_ai.tool.name")
 	f.Denied = a.Text("decision") == "reject" && claudeCodeRefused(a.Text("source"))
+	f.ByPolicy = f.Denied && isAnyOf(a.Text("source"), "config", "hook")
 	if ok, stated := a.Bool("success"); stated && !ok {
 		f.ToolError = cmp.Or(a.Text("error"), "error")
 	}

@@ -127,6 +127,7 @@ func codexDecision(a Attrs, f *Facts) {
 	f.Role = RoleInner
 	if isAnyOf(a.Text("decision"), "denied", "reject", "rejected") {
 		f.Role, f.Denied = RoleTool, true
+		f.ByPolicy = isAnyOf(strings.ToLower(a.Text("source")), "config", "hook", "policy")
 		f.ToolName, f.CallID = a.Str("tool_name"), callID(a.Str("call_id"))
 	}
 }

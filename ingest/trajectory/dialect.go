@@ -108,6 +108,7 @@ type Facts struct {
 	HasResult bool
 	ToolError string // an error mark other than span status and exception events (gen_ai.tool.status, is_error, ...): its text, or "error"
 	Denied    bool   // the call was refused by a person or a policy
+	ByPolicy  bool   // the emitter says that it was a policy: settings, a rule or a hook
 	IfAsked   bool   // the span stands for an execution only if a model of the trace asked for a tool of its name
 
 	// Hand-offs.

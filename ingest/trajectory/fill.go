@@ -35,7 +35,7 @@ func fill(f *Facts, o Facts) {
 	if f.Error == nil {
 		f.Error = o.Error
 	}
-	f.Denied, f.Streamed = f.Denied || o.Denied, f.Streamed || o.Streamed
+	f.Denied, f.ByPolicy, f.Streamed = f.Denied || o.Denied, f.ByPolicy || o.ByPolicy, f.Streamed || o.Streamed
 	if len(f.Feedback) == 0 {
 		f.Feedback = o.Feedback
 	}

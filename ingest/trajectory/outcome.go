@@ -35,6 +35,10 @@ func (b *builder) judgeExecution(t *ToolCall, n *node) {
 	case f.Denied || deniedResult(f.Result):
 		t.Outcome = OutcomeDenied
 		t.Error = e
+		if f.ByPolicy {
+			t.Error = cmp.Or(e, &Error{})
+			t.Error.Type = ErrDeniedByPolicy
+		}
 	case e != nil:
 		n.deeper(e, 0)
 		e.Type = cmp.Or(frameworkVerdict(e.Type+" "+e.Message), e.Type)

@@ -203,10 +203,12 @@ var (
 // toolNotFound matches "Tool refund not found" where it is the message, perhaps behind the error's class and code, and not a part of prose.
 var toolNotFound = regexp.MustCompile("^\\s*(\\S+ )?(\\S+: )?tool [\"'`]?[^\\s\"'`]{1,100}[\"'`]? not found\\b")
 
-// Types of an Error that a framework's own words tell: the model named a tool that does not exist, or gave arguments that the schema refuses.
+// Types of an Error that a framework's own words tell: the model named a tool that does not exist, or gave arguments that the schema refuses; or
+// settings or a hook, and no person, refused the call.
 const (
 	ErrUnknownTool      = "unknown_tool"
 	ErrInvalidArguments = "invalid_arguments"
+	ErrDeniedByPolicy   = "denied_by_policy"
 )
 
 // textError reads a result that is prose about a failure; nil when it is not.
