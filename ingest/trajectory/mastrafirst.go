@@ -12,7 +12,7 @@ func isFirstMastra(s *Span) bool {
 
 // firstMastraRun is the name of the method that ran an agent, else "".
 func firstMastraRun(s *Span) string {
-	if s.Attrs.Has("componentName") && isAnyOf(s.Name, "agent.generate", "agent.stream", "agent.generateVNext", "agent.streamVNext") {
+	if s.Attrs.Has("componentName") && isAnyOf(s.Name, "agent.generate", "agent.stream", "agent.generateVNext", "agent.streamVNext", "agent.generateLegacy", "agent.streamLegacy") {
 		return s.Name
 	}
 	return ""

@@ -17,7 +17,7 @@ var _ = add(Dialect{
 		FactToolCalls:     "set recordOutputs: true in Sentry's integration of the provider (sendDefaultPii: true; Python: include_prompts=True and send_default_pii=True)",
 		FactToolExecution: `open a span around each tool with op "gen_ai.execute_tool" and gen_ai.tool.name, or use Sentry's integration of the agent framework`,
 		FactToolsOffered:  "set recordInputs: true in Sentry's integration of the provider (sendDefaultPii: true; Python: include_prompts=True and send_default_pii=True)",
-		FactToolSchemas:   "set recordInputs: true in Sentry's integration of the provider",
+		FactToolSchemas:   "set recordInputs: true in Sentry's integration of the provider; of LangChain's tools Sentry records no schemas: name them in the catalog (tools: in pawl.yaml)",
 		FactArguments:     "set gen_ai.tool.input on the execute_tool span; Sentry's own integrations do so with recordInputs: true",
 		FactResults:       "set gen_ai.tool.output on the execute_tool span; Sentry's own integrations do so with recordOutputs: true",
 		FactUserMessages:  "set recordInputs: true in Sentry's integration of the provider (sendDefaultPii: true; Python: include_prompts=True and send_default_pii=True)",
@@ -26,7 +26,7 @@ var _ = add(Dialect{
 		FactUsage:         "ask the provider to include usage in streams (OpenAI: stream_options.include_usage = true)",
 		FactWhole:         "set enableTruncation: false in Sentry's integration of the provider: long histories lose their first messages",
 		FactModelCalls:    "add Sentry's integration of the provider (openAIIntegration, anthropicAIIntegration, vercelAIIntegration and their kin; Python: OpenAIIntegration ...)",
-		FactFinishReason:  "read streams to their end: the finish reason comes last",
+		FactFinishReason:  "read streams to their end: the finish reason comes last; of answers of Anthropic and Google that came in one piece Sentry records none",
 		FactModelName:     keptBy("Sentry", "gen_ai.request.model"),
 	},
 })
