@@ -44,8 +44,13 @@ func answer(t *trajectory.Trajectory, rnd *rand.Rand, text string) bool {
 	return ok
 }
 
+// fail makes the last call of a tool fail: what a later call of it makes up for is information, and no failure.
 func fail(t *trajectory.Trajectory, rnd *rand.Rand, text string) bool {
-	i, ok := pick(t.ToolCalls, rnd, answered)
+	last := map[string]*trajectory.ToolCall{}
+	for i := range t.ToolCalls {
+		last[t.ToolCalls[i].Name] = &t.ToolCalls[i]
+	}
+	i, ok := pick(t.ToolCalls, rnd, func(c *trajectory.ToolCall) bool { return answered(c) && last[c.Name] == c })
 	if ok {
 		change.Fail(t, i, text)
 	}
