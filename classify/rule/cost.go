@@ -70,12 +70,12 @@ func checkCost(in *classify.Input) classify.Result {
 		return classify.Blind(trajectory.FactBaseline, fmt.Sprintf(
 			"%d of %d runs of this service, agent and route are known; %d more, or a baseline from `pawl baseline learn` given as --baseline", st.N, p.MinRuns, p.MinRuns-st.N))
 	}
-	if p.spikes(got, st, p.MinTokens) {
+	if p.bounds(p.MinTokens).exceededBy(got, st) {
 		return classify.Match(costFinding(in, run, got, st))
 	}
 	usd, ok := run.Values[baseline.Cost]
 	money := in.Baseline.Stats(run.Key, baseline.Cost)
-	if !ok || money.N < p.MinRuns || st.Median <= 0 || !p.spikes(usd, money, p.MinTokens*money.Median/st.Median) {
+	if !ok || money.N < p.MinRuns || st.Median <= 0 || !p.bounds(p.MinTokens*money.Median/st.Median).exceededBy(usd, money) {
 		return classify.NoMatch()
 	}
 	return classify.Match(moneyFinding(in, run, usd, money, st))
@@ -89,19 +89,8 @@ func unused(t *trajectory.Trajectory) string {
 	return "every call of the model failed, and of such a call providers report no usage: nothing is to be set"
 }
 
-// spikes says whether a number is far above what is usual: above all of the factor, the tail and the floors, of which least is in its unit.
-// Tokens of runs are spread like products, not like sums. If their logarithms are spread evenly around the median, a reach of a half puts the
-// limit at 1.5 times the distance of the 95th percentile, which one run in 150 exceeds by chance.
-func (p CostParams) spikes(got float64, st baseline.Stats, least float64) bool {
-	return got > p.Factor*st.Median && got > p.tail(st)*st.P95 && got-st.Median > max(p.MADs*st.MAD, p.Share*st.Median, least)
-}
-
-// tail is how many times the 95th percentile must be exceeded.
-func (p CostParams) tail(st baseline.Stats) float64 {
-	if st.Median <= 0 {
-		return p.Tail
-	}
-	return max(p.Tail, math.Pow(st.P95/st.Median, p.Reach))
+func (p CostParams) bounds(least float64) bounds {
+	return bounds{p.Factor, p.Tail, p.Reach, p.MADs, p.Share, least}
 }
 
 func costFinding(in *classify.Input, run baseline.Run, got float64, st baseline.Stats) classify.Finding {

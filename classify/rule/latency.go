@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -69,19 +68,14 @@ func checkLatency(in *classify.Input) classify.Result {
 			"%d of %d runs of this service, agent and route are known; %d more, or a baseline from `pawl baseline learn` given as --baseline", st.N, p.MinRuns, p.MinRuns-st.N))
 	}
 	people := peoplesTime(t).Seconds()
-	if got -= people; !p.spikes(got, st) {
+	if got -= people; !p.bounds().exceededBy(got, st) {
 		return classify.NoMatch()
 	}
 	return classify.Match(latencyFinding(in, run, got, people, st))
 }
 
-// spikes says whether a time is above all of the factor, the tail and the floors. Times of runs are spread as their tokens are: see CostParams.
-func (p LatencyParams) spikes(got float64, st baseline.Stats) bool {
-	tail := p.Tail
-	if st.Median > 0 {
-		tail = max(tail, math.Pow(st.P95/st.Median, p.Reach))
-	}
-	return got > p.Factor*st.Median && got > tail*st.P95 && got-st.Median > max(p.MADs*st.MAD, p.Share*st.Median, p.MinSeconds)
+func (p LatencyParams) bounds() bounds {
+	return bounds{p.Factor, p.Tail, p.Reach, p.MADs, p.Share, p.MinSeconds}
 }
 
 // peoplesTime is how long the run waited for people: before what a user said in the middle of it, and in tools that ask one.
