@@ -69,9 +69,3 @@ func (p *Policy) JSON() jsontext.Value {
 	}
 	return b
 }
-
-// ReadPolicy reads what JSON wrote.
-func ReadPolicy(v jsontext.Value) (*Policy, error) {
-	p := new(Policy)
-	return p, json.Unmarshal(v, p, json.RejectUnknownMembers(true))
-}

@@ -172,25 +172,6 @@ func AskingElse() classify.Repair {
 	})
 }
 
-// Stopped repairs by the agent stopping before the finding's step and saying what the matter is.
-func Stopped(reply string) classify.Repair {
-	return Repair("stop-and-say", "the agent stopped there and said what the matter is", func(t *Trajectory, f Finding) bool {
-		if f.Step < 0 || f.Step >= len(t.Steps) {
-			return false
-		}
-		for s := len(t.Steps) - 1; s >= f.Step; s = min(s, len(t.Steps)) - 1 {
-			DropStep(t, s)
-		}
-		Reply(t, reply)
-		return true
-	})
-}
-
-// Replying repairs what the run's answer claims: it says this instead.
-func Replying(text string) classify.Repair {
-	return Repair("say-so", "the answer said what is true", func(t *Trajectory, _ Finding) bool { Reply(t, text); return true })
-}
-
 // Leaner repairs what was too much: every model call used a share of the tokens and of the money that it did, at least one token of each kind.
 func Leaner(share float64) classify.Repair {
 	return Repair("use-less", "the model calls used less", func(t *Trajectory, _ Finding) bool {
@@ -260,23 +241,6 @@ func Preceded(call func(*Trajectory, Finding) (Call, bool)) classify.Repair {
 					step = k
 				}
 			}
-		}
-		Insert(t, step, c)
-		return true
-	})
-}
-
-// Followed repairs a step after which something was left undone: call says which tool call had to come after the finding's step, and before
-// the agent went on.
-func Followed(call func(*Trajectory, Finding) (Call, bool)) classify.Repair {
-	return Repair("do-after", "the call that had to come after was made, and was answered", func(t *Trajectory, f Finding) bool {
-		c, ok := call(t, f)
-		if !ok || f.Step < 0 || f.Step >= len(t.Steps) {
-			return false
-		}
-		step := f.Step + 1
-		for step < len(t.Steps) && t.Steps[step].Kind == trajectory.StepTool { // after the other calls of its turn
-			step++
 		}
 		Insert(t, step, c)
 		return true

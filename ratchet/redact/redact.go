@@ -39,7 +39,6 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
-	"slices"
 
 	"github.com/zricethezav/gitleaks/v8/detect"
 )
@@ -171,13 +170,4 @@ func (r *Redactor) Session() *Session {
 		r: r, exact: map[string]Kind{}, names: map[string]*Replacement{}, numbers: map[string]int{}, next: map[string]int{},
 		taken: map[string]string{}, cache: map[string][]hit{},
 	}
-}
-
-// Kinds lists every kind that this redactor can report, in a fixed order.
-func (r *Redactor) Kinds() []Kind {
-	kinds := slices.Clone(builtinKinds)
-	for _, p := range r.patterns {
-		kinds = append(kinds, p.kind)
-	}
-	return kinds
 }
