@@ -190,7 +190,7 @@ func (m *Maker) compose(t *trajectory.Trajectory, f classify.Finding, s Sighting
 	c := regcase.Case{
 		APIVersion: regcase.APIVersion, Kind: regcase.Kind, ID: f.Fingerprint.ID(), Title: f.Title, Form: string(f.Form),
 		State: regcase.State{Name: regcase.Pending}, Labels: []string{string(f.Label)}, Fingerprint: f.Fingerprint,
-		Provenance: provenance(cmp.Or(f.TraceID(), t.TraceID), f, s, session), Context: contextOf(t, f.Fingerprint.Agent), Input: regcase.Input{Turns: turns(t)},
+		Provenance: provenance(cmp.Or(f.TraceID(), t.TraceID), f, s, session), Context: contextOf(t, f.Fingerprint.Agent), Input: regcase.Input{Mode: "recorded", Turns: turns(t), Variables: map[string]string{}, Facts: []string{}},
 		Tools: m.tools(t), Fixtures: fixtures(t),
 		Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8},
 	}
@@ -349,7 +349,7 @@ func valueJSON(v trajectory.Value) regcase.JSON {
 
 // expect asserts what the label's form can: the rule itself, frozen, or numbers from healthy runs of the route.
 func expect(t *trajectory.Trajectory, f classify.Finding, base *baseline.Snapshot) (regcase.Expect, error) {
-	e := regcase.Expect{Never: []regcase.Never{}, Liveness: regcase.Liveness{Reply: true, NoError: true}, Criteria: []string{}}
+	e := regcase.Expect{Never: []regcase.Never{}, Liveness: regcase.Liveness{Reply: true, NoError: true, Calls: []string{}}, Criteria: []regcase.Criterion{}}
 	if f.Form == classify.FormBudget {
 		b, err := budget(t, base)
 		e.Budget = b

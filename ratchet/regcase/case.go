@@ -41,6 +41,7 @@ type Case struct {
 	Expect      Expect               `yaml:"expect" json:"expect"`
 	Runs        Runs                 `yaml:"runs" json:"runs"`
 	Live        *Live                `yaml:"live" json:"live"`
+	Green       *Green               `yaml:"green" json:"green"`
 	Weak        bool                 `yaml:"weak" json:"weak"` // nothing is asserted but what must not happen: an agent that refuses everything passes
 	Trace       TraceFile            `yaml:"trace" json:"trace"`
 }
@@ -69,14 +70,21 @@ type Context struct {
 	Model          *string `yaml:"model" json:"model"`
 }
 
-// Input is what the agent is given.
+// Input is what the agent is given: of a session all its turns.
 type Input struct {
-	Turns []Turn `yaml:"turns" json:"turns"`
+	Mode      string            `yaml:"mode" json:"mode"`           // recorded | simulated: where the turns after the first come from
+	Turns     []Turn            `yaml:"turns" json:"turns"`         // at least one
+	Variables map[string]string `yaml:"variables" json:"variables"` // about the user, as the agent may look them up
+	Clock     *time.Time        `yaml:"clock" json:"clock"`         // the time that the agent is told it is; null: its own
+	Goal      string            `yaml:"goal" json:"goal"`           // of simulated turns: what the user wants
+	Facts     []string          `yaml:"facts" json:"facts"`         // of simulated turns: what the user knows
 }
 
-// Turn is one user message.
+// Turn is one message of the user and, where a further turn follows, what the agent answered in the recording: a run whose answer no longer
+// fits cannot go on with the recorded next turn.
 type Turn struct {
-	User string `yaml:"user" json:"user"`
+	User  string  `yaml:"user" json:"user"`
+	Reply *string `yaml:"reply" json:"reply"`
 }
 
 // Tool is one tool that the agent was offered.
@@ -84,6 +92,7 @@ type Tool struct {
 	Name         string  `yaml:"name" json:"name"`
 	SchemaSHA256 *string `yaml:"schema_sha256" json:"schema_sha256"` // over the canonical schema
 	Effect       string  `yaml:"effect" json:"effect"`               // read | write | unknown
+	Schema       JSON    `yaml:"schema" json:"schema"`               // the schema itself, only where the team's catalog supplied it and no span does
 	Execution    JSON    `yaml:"execution" json:"execution"`         // the declaration, null when the team made none
 }
 
@@ -96,53 +105,6 @@ type Fixture struct {
 	From      string  `yaml:"from" json:"from"`   // recording | healthy
 }
 
-// Expect is what the case asserts.
-type Expect struct {
-	Never      []Never     `yaml:"never" json:"never"`
-	Liveness   Liveness    `yaml:"liveness" json:"liveness"`
-	Trajectory *Trajectory `yaml:"trajectory" json:"trajectory"`
-	State      JSON        `yaml:"state" json:"state"`
-	Response   JSON        `yaml:"response" json:"response"`
-	Criteria   []string    `yaml:"criteria" json:"criteria"`
-	Budget     *Budget     `yaml:"budget" json:"budget"`
-}
-
-// Never is a frozen oracle: the rule at its version with its effective parameters must not match. Later changes of pawl.yaml or of pawl do
-// not reach it.
-type Never struct {
-	Label  string `yaml:"label" json:"label"`
-	Rule   string `yaml:"rule" json:"rule"`
-	Params JSON   `yaml:"params" json:"params"`
-	Policy JSON   `yaml:"policy" json:"policy"`
-}
-
-// Liveness is the least that a run must do.
-type Liveness struct {
-	Reply   bool `yaml:"reply" json:"reply"`
-	NoError bool `yaml:"no_error" json:"no_error"`
-}
-
-// Trajectory is an expected sequence of tool calls.
-type Trajectory struct {
-	Mode  string         `yaml:"mode" json:"mode"` // exact | ordered | unordered | superset | subset
-	Calls []ExpectedCall `yaml:"calls" json:"calls"`
-}
-
-// ExpectedCall is one call in a Trajectory, its arguments matched field by field (JSON pointer -> matcher).
-type ExpectedCall struct {
-	Tool      string            `yaml:"tool" json:"tool"`
-	Arguments map[string]string `yaml:"arguments" json:"arguments"`
-}
-
-// Budget is a ceiling from healthy runs of the route; nil numbers are not limited.
-type Budget struct {
-	TotalTokens *int64   `yaml:"total_tokens" json:"total_tokens"`
-	ToolCalls   *int64   `yaml:"tool_calls" json:"tool_calls"`
-	CostUSD     *float64 `yaml:"cost_usd" json:"cost_usd"`
-	Tolerance   float64  `yaml:"tolerance" json:"tolerance"`
-	Baseline    string   `yaml:"baseline" json:"baseline"` // digest of the snapshot that the numbers come from
-}
-
 // Runs says how often the gate runs the case and how many must pass.
 type Runs struct {
 	N    int     `yaml:"n" json:"n"`
@@ -150,10 +112,18 @@ type Runs struct {
 	Rate float64 `yaml:"rate" json:"rate"`
 }
 
-// Live is what the last run on the live agent showed.
+// Live says that the failure was reproduced on the live agent: Red of Of runs at Commit showed it.
 type Live struct {
 	Commit string `yaml:"commit" json:"commit"`
 	Red    int    `yaml:"red" json:"red"`
+	Of     int    `yaml:"of" json:"of"`
+}
+
+// Green is the proof that it is mended: Passed of Of runs at Commit, on the default branch, passed. An enforced case holds the runs that
+// enforced it, a pending one its best so far: a fall below that blocks.
+type Green struct {
+	Commit string `yaml:"commit" json:"commit"`
+	Passed int    `yaml:"passed" json:"passed"`
 	Of     int    `yaml:"of" json:"of"`
 }
 

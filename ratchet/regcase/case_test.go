@@ -26,14 +26,14 @@ func example() Case {
 			FirstSeen: time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC), LastSeen: time.Date(2026, 11, 30, 11, 0, 0, 0, time.UTC),
 			Traces: []string{"4372ae70aab4ee897bf3c724bf6b44dc"}, Redactor: "1", Redactions: map[string]int{"email": 2, "card": 1}, Kills: []string{}},
 		Context: Context{Service: "shop", ServiceVersion: &v, Model: &m},
-		Input:   Input{Turns: []Turn{{User: "line one\nline two: - {not yaml} #\n"}, {User: "yes"}, {User: " leading \u2028 and trailing "}}},
+		Input:   Input{Mode: "recorded", Variables: map[string]string{}, Facts: []string{}, Turns: []Turn{{User: "line one\nline two: - {not yaml} #\n"}, {User: "yes"}, {User: " leading \u2028 and trailing "}}},
 		Tools:   []Tool{{Name: "get_order", SchemaSHA256: &d, Effect: "read", Execution: NewJSON([]byte(`{"llm":"never"}`))}},
 		Fixtures: []Fixture{
 			{Tool: "get_order", Arguments: NewJSON([]byte(`{"order_id":"ORD-1","n":12345678901234567890,"price":1.50}`)), Result: NewJSON([]byte(`plain: text`)), From: "recording"},
 			{Tool: "refund", Arguments: NewJSON([]byte(`{}`)), Fault: &fault, From: "recording"},
 		},
-		Expect: Expect{Never: []Never{{Label: "loop", Rule: "loop@1", Params: NewJSON([]byte(`{"match":5}`))}}, Liveness: Liveness{true, true},
-			Criteria: []string{}, Budget: &Budget{TotalTokens: &n, Tolerance: 0.2, Baseline: "x"}},
+		Expect: Expect{Never: []Never{{Label: "loop", Rule: "loop@1", Params: NewJSON([]byte(`{"match":5}`))}}, Liveness: Liveness{true, true, []string{}, 0},
+			Criteria: []Criterion{}, Budget: &Budget{TotalTokens: &n, Tolerance: 0.2, Baseline: "x"}},
 		Runs: Runs{5, "soft", 0.8}, Weak: true, Trace: TraceFile{JSONFile, "00"},
 	}
 }
