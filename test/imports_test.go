@@ -56,6 +56,7 @@ var layers = []layer{
 
 	{"ratchet/redact", nil},
 	{"ratchet/regcase", []string{"classify", "ingest/trajectory", "ratchet/redact"}},
+	{"ratchet/regcase/casetest", []string{"classify", "ratchet/regcase"}},
 	{"ratchet/record", []string{"ingest/trajectory", "ratchet/redact"}},
 	{"ratchet/match", []string{"ratchet/regcase", "ingest/trajectory"}},
 	{"ratchet/verify", []string{"ratchet/regcase", "ratchet/match"}},
