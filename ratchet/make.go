@@ -275,7 +275,7 @@ func (m *Maker) tools(t *trajectory.Trajectory) []regcase.Tool {
 			tool.SchemaSHA256 = orNil(regcase.SHA256(regcase.NewJSON(d.Schema)))
 		}
 		if known, ok := m.Catalog.Tool(d.Name); ok {
-			tool.Effect = string(known.Effect)
+			tool.Effect, tool.Idempotent = string(known.Effect), known.Idempotent
 			if b, err := json.Marshal(known.Execution, json.Deterministic(true)); err == nil && known.Execution != nil {
 				tool.Execution = b
 			}
@@ -362,8 +362,16 @@ func expect(t *trajectory.Trajectory, f classify.Finding, base *baseline.Snapsho
 	if f.Params == nil {
 		params = nil
 	}
-	e.Never = append(e.Never, regcase.Never{Label: string(f.Label), Rule: f.Rule, Params: params, Policy: regcase.JSON(f.Policy.JSON())})
+	e.Never = append(e.Never, regcase.Never{Label: string(f.Label), Rule: f.Rule, Severity: string(leastWarning(f.Severity)), Params: params, Policy: regcase.JSON(f.Policy.JSON())})
 	return e, nil
+}
+
+// leastWarning is the severity at which a case fails a run: a provisional finding that a person made a case of is a warning from then on.
+func leastWarning(s classify.Severity) classify.Severity {
+	if s == classify.Info {
+		return classify.Warning
+	}
+	return s
 }
 
 // minHealthy is how many healthy runs give a budget.

@@ -92,6 +92,7 @@ type Tool struct {
 	Name         string  `yaml:"name" json:"name"`
 	SchemaSHA256 *string `yaml:"schema_sha256" json:"schema_sha256"` // over the canonical schema
 	Effect       string  `yaml:"effect" json:"effect"`               // read | write | unknown
+	Idempotent   bool    `yaml:"idempotent" json:"idempotent"`       // the team's catalog declares that twice does no more than once
 	Schema       JSON    `yaml:"schema" json:"schema"`               // the schema itself, only where the team's catalog supplied it and no span does
 	Execution    JSON    `yaml:"execution" json:"execution"`         // the declaration, null when the team made none
 }

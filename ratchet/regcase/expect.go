@@ -14,10 +14,11 @@ type Expect struct {
 // Never is a frozen oracle: the rule at its version with its effective parameters must not match. Later changes of pawl.yaml or of pawl do
 // not reach it.
 type Never struct {
-	Label  string `yaml:"label" json:"label"`
-	Rule   string `yaml:"rule" json:"rule"`
-	Params JSON   `yaml:"params" json:"params"`
-	Policy JSON   `yaml:"policy" json:"policy"`
+	Label    string `yaml:"label" json:"label"`
+	Rule     string `yaml:"rule" json:"rule"`
+	Severity string `yaml:"severity" json:"severity"` // of the recorded finding, and the least that fails a run: warning | blocking; "" is warning
+	Params   JSON   `yaml:"params" json:"params"`
+	Policy   JSON   `yaml:"policy" json:"policy"`
 }
 
 // Liveness is the least that a run must do.
