@@ -17,15 +17,17 @@ import (
 type Kind string
 
 // The kinds of habit. Precedes: before every call of the writing tool Of, the tool By had been called and had gone well; with Arg, with a value of
-// its argument ByArg that is that of Arg. Spares: the writing tool Of was offered and not called. Hands: the agent Of handed over to By alone.
+// its argument ByArg that is that of Arg. Spares: the writing tool Of was offered and not called. Hands: the agent Of handed over to By alone. Uses: the
+// run made a call of the tool By; it is about the run as a whole, and Of is "".
 const (
 	Precedes Kind = "precedes"
 	Spares   Kind = "spares"
 	Hands    Kind = "hands"
+	Uses     Kind = "uses"
 )
 
 // Kinds are all kinds.
-func Kinds() []Kind { return []Kind{Precedes, Spares, Hands} }
+func Kinds() []Kind { return []Kind{Precedes, Spares, Hands, Uses} }
 
 // Law is what may hold of a habit's subject.
 type Law struct {
@@ -68,7 +70,7 @@ func Habits(t *trajectory.Trajectory) []Habit {
 	}
 	out := hands(t)
 	if told(t, trajectory.FactToolCalls) {
-		out = append(out, spares(t)...)
+		out = append(append(out, spares(t)...), uses(t))
 	}
 	if told(t, trajectory.FactToolCalls) && told(t, trajectory.FactResults) && told(t, trajectory.FactArguments) {
 		out = append(out, precedes(t)...)
@@ -202,6 +204,17 @@ func spares(t *trajectory.Trajectory) []Habit {
 		out = append(out, by[name])
 	}
 	return out[:min(len(out), maxSubjects)]
+}
+
+// uses says which tools the run called.
+func uses(t *trajectory.Trajectory) Habit {
+	called := map[Law]uint16{}
+	for _, c := range Calls(t) {
+		if c.Made() && c.Tool != "" && len(c.Tool) <= 64 {
+			called[Law{By: c.Tool}] = 0
+		}
+	}
+	return Habit{Kind: Uses, Laws: cut(called)}
 }
 
 // hands says of every agent that handed over to whom, where that was one alone.

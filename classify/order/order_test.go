@@ -113,7 +113,8 @@ handoff a b
 			got = append(got, string(h.Kind)+" "+h.Of+" nothing")
 		}
 	}
-	want := []string{"hands a by b =", "precedes cancel_order by get_order =", "precedes cancel_order by get_order order=id", "spares cancel_order nothing", "spares delete_order by  ="}
+	want := []string{"hands a by b =", "precedes cancel_order by get_order =", "precedes cancel_order by get_order order=id", "spares cancel_order nothing", "spares delete_order by  =",
+		"uses  by cancel_order =", "uses  by get_order ="}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
