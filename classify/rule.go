@@ -19,6 +19,7 @@ type Rule struct {
 	Needs    []trajectory.Fact // without any one of these the rule is inapplicable and Check is not called
 	Params   any               // a struct value: the defaults, by JSON names; nil when the rule has none
 	Session  bool              // the rule also wants a session's traces, joined into one trajectory
+	Words    bool              // and asks of them what was said, not only what is equal: sketches (see Sketch) do not tell it
 	Check    func(*Input) Result
 
 	// Repairs are the minimal changes of a failing trajectory after which a finding must be gone: at least one for a rule whose label may

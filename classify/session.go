@@ -12,13 +12,32 @@ import (
 // shows: those whose evidence lies in two traces or more, each piece naming its trace. The snapshot may be nil. The findings' Step is an
 // index into the session's steps.
 func (e *Engine) ClassifySession(t *trajectory.Trajectory, s *baseline.Snapshot) []Finding {
+	return e.spanning(t, s, func(r *armed) bool { return r.Session })
+}
+
+// ClassifySketches is ClassifySession for the join of what ReadSketch gives: without the rules that want words.
+func (e *Engine) ClassifySketches(t *trajectory.Trajectory, s *baseline.Snapshot) []Finding {
+	return e.spanning(t, s, func(r *armed) bool { return r.Session && !r.Words })
+}
+
+// ClassifyWords is the rest of ClassifySession: the rules that want words.
+func (e *Engine) ClassifyWords(t *trajectory.Trajectory, s *baseline.Snapshot) []Finding {
+	return e.spanning(t, s, func(r *armed) bool { return r.Session && r.Words })
+}
+
+// WantsWords says whether a rule over sessions asks of them what was said.
+func (e *Engine) WantsWords() bool {
+	return slices.ContainsFunc(e.rules, func(r armed) bool { return r.Session && r.Words })
+}
+
+func (e *Engine) spanning(t *trajectory.Trajectory, s *baseline.Snapshot, chosen func(*armed) bool) []Finding {
 	out := []Finding{}
 	if len(t.Traces) < 2 {
 		return out
 	}
 	in := e.input(t, s)
 	for i := range e.rules {
-		if !e.rules[i].Session {
+		if !chosen(&e.rules[i]) {
 			continue
 		}
 		for _, f := range e.run(&e.rules[i], in).Findings {

@@ -33,7 +33,7 @@ type Config struct {
 	Watch     Watch              `yaml:"watch" doc:"files whose change runs the whole set"`
 	Rules     Rules              `yaml:"rules" doc:"parameters of the rules"`
 	Custom    []Custom           `yaml:"custom" doc:"rules of your own, in CEL"`
-	Severity  map[Label]Severity `yaml:"severity" doc:"severity by label, where it differs from the built-in one"`
+	Severity  map[Label]Severity `yaml:"severity" doc:"severity by label, pawl's or that of a rule of your own, where it differs from the rule's"`
 	Redact    Redact             `yaml:"redact" doc:"what is removed before anything leaves, beside the built-in rules"`
 }
 

@@ -19,6 +19,7 @@ type Custom struct {
 	Evidence string   `yaml:"evidence" required:"true" doc:"CEL that lists the tool calls, model calls, hand-offs or steps that show it, the one where it went wrong first"`
 	Why      string   `yaml:"why" required:"true" doc:"one sentence; {count}, {tool}, {tools} and {agent} stand for what the evidence names"`
 	Fix      string   `yaml:"fix" null:"none" doc:"what to change in an agent that has it"`
+	Session  bool     `yaml:"session" doc:"also judge the traces of a session as one: what its evidence shows in two traces or more; its testdata are recorded traces"`
 	Needs    []string `yaml:"needs" doc:"facts without which the rule is inapplicable, beside those that its expressions read"`
 }
 

@@ -120,11 +120,11 @@ const (
 // Values lists the forms.
 func (Form) Values() []string { return []string{"never", "none"} }
 
-// Label is a failure category.
+// Label is a failure category: one of Labels, or one that a rule of the team's own gives.
 type Label string
 
-// Values lists the labels.
-func (Label) Values() []string { return slices.Clone(labels) }
+// Labels lists the labels that pawl's own rules give.
+func Labels() []string { return slices.Clone(labels) }
 
 var labels = []string{
 	"binding_drift", "context_overflow", "cost_spike", "empty_response", "fabricated_success", "hallucinated_tool",

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -208,7 +209,7 @@ func (c Config) toolConflicts() []conflict {
 
 // labelConflicts refuses a label that no rule gives, pawl's or the team's own.
 func (c Config) labelConflicts() []conflict {
-	known := slices.Clone(labels)
+	known := Labels()
 	for _, r := range c.Custom {
 		known = append(known, cmp.Or(r.Label, r.Name))
 	}
@@ -217,6 +218,11 @@ func (c Config) labelConflicts() []conflict {
 		if !slices.Contains(known, l) {
 			key := fmt.Sprintf("absorb.labels[%d]", i)
 			found = append(found, conflict{key, fmt.Sprintf("`%s` cannot be `%s`", key, oneLine(l)), advise(l, known)})
+		}
+	}
+	for _, l := range slices.Sorted(maps.Keys(c.Severity)) {
+		if !slices.Contains(known, string(l)) {
+			found = append(found, conflict{"severity." + string(l), "no rule gives the label `" + oneLine(string(l)) + "`", advise(string(l), known)})
 		}
 	}
 	return found

@@ -128,14 +128,15 @@ func (s *Session) Hear(v Verdict, sequence uint64) bool {
 // said are the digests of the fingerprints that the session showed.
 func (s *Session) said() []string { return s.Said.fingerprints() }
 
-// replaces is what a verdict with these findings takes the place of. What is no longer seen has only been forgotten where traces gave way.
-func (s *Session) replaces(fs []Found) *Previous {
+// replaces is what a verdict with these findings takes the place of. What is no longer seen has only been forgotten where traces gave way, or where not all
+// of the session could be judged.
+func (s *Session) replaces(fs []Found, all bool) *Previous {
 	if s.Said == nil {
 		return nil
 	}
 	p := Previous{Revision: s.Said.Revision, Fingerprints: []string{}}
 	for _, fp := range s.said() {
-		if s.Left == 0 || slices.ContainsFunc(fs, func(f Found) bool { return f.Fingerprint.Digest() == fp }) {
+		if s.Left == 0 && all || slices.ContainsFunc(fs, func(f Found) bool { return f.Fingerprint.Digest() == fp }) {
 			p.Fingerprints = append(p.Fingerprints, fp)
 		}
 	}

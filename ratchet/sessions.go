@@ -182,7 +182,11 @@ func (a *Absorber) sessionVerdict(ctx context.Context, key string, s *Session, b
 	if !ok {
 		return v, nil
 	}
-	for _, f := range fs {
+	spoken, all, err := a.spoken(ctx, s, snapshot)
+	if err != nil {
+		return v, err
+	}
+	for _, f := range append(fs, spoken...) {
 		if !s.shown(f) {
 			v.Findings, v.TraceID = append(v.Findings, NewFound(f)), f.TraceID()
 		}
@@ -191,7 +195,7 @@ func (a *Absorber) sessionVerdict(ctx context.Context, key string, s *Session, b
 		v.Verdict = classify.Failing
 		v.Object, v.Unrecorded, err = a.recordSession(ctx, v.Findings, whole.traces)
 	}
-	v.Replaces, v.Settled = s.replaces(v.Findings), whole.settled
+	v.Replaces, v.Settled = s.replaces(v.Findings, all), whole.settled
 	return v, err
 }
 
@@ -219,7 +223,58 @@ func (a *Absorber) spanning(s *Session, base *baseline.Snapshot) (whole spanned,
 	for _, p := range parts {
 		whole.settled = append(whole.settled, a.settled(s, t, p, base)...)
 	}
-	return whole, a.maker.Engine.ClassifySession(t, base), true
+	return whole, a.maker.Engine.ClassifySketches(t, base), true
+}
+
+// spoken is what the rules that want words find in the session. They see its traces themselves, since sketches hold none: a session of which one is not to
+// be had is not judged by them, and all is false.
+func (a *Absorber) spoken(ctx context.Context, s *Session, base *baseline.Snapshot) (fs []classify.Finding, all bool, err error) {
+	if !a.maker.Engine.WantsWords() || len(s.Parts) < 2 {
+		return nil, true, nil
+	}
+	var ids []string
+	for _, p := range s.Parts {
+		ids = append(ids, p.TraceID)
+	}
+	traces, lacks, err := a.tracesOf(ctx, ids)
+	if err != nil {
+		return nil, false, err
+	}
+	if lacks != "" {
+		a.lg.Warn("the team's own rules cannot judge a session", "service", s.Service, "session", s.ID, "why", lacks)
+		return nil, false, nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			fs, all = nil, false
+			a.lg.Error("a session broke pawl: report this", "service", s.Service, "session", s.ID, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	var parts []*trajectory.Trajectory
+	for _, t := range traces {
+		part := trajectory.Build(t)
+		a.maker.Engine.Price(part)
+		parts = append(parts, part)
+	}
+	return a.maker.Engine.ClassifyWords(trajectory.Join(parts), base), true, nil
+}
+
+// tracesOf reads traces that are kept; lacks says why one is not to be had, and what a person can do.
+func (a *Absorber) tracesOf(ctx context.Context, ids []string) (traces []trajectory.Trace, lacks string, err error) {
+	if a.opts.Traces == nil {
+		return nil, "the traces of the session are kept by another process, the one that plays the role work: " + byHand(ids), nil
+	}
+	for _, id := range ids {
+		t, ok, err := a.opts.Traces(ctx, id)
+		if err != nil {
+			return nil, "", err
+		}
+		if !ok {
+			return nil, "trace " + id + " of the session is not kept here any more: " + byHand(ids), nil
+		}
+		traces = append(traces, t)
+	}
+	return traces, "", nil
 }
 
 // settled is what one of the session's traces shows by itself and no longer does once the rest of the session is known.
@@ -272,19 +327,9 @@ func (a *Absorber) recordSession(ctx context.Context, fs []Found, traces []strin
 		return "", "", err
 	}
 	traces = traces[:last+1]
-	if a.opts.Traces == nil {
-		return "", "the traces of the session are kept by another process, the one that plays the role work: " + byHand(traces), nil
-	}
-	var parts []trajectory.Trace
-	for _, id := range traces {
-		t, ok, err := a.opts.Traces(ctx, id)
-		if err != nil {
-			return "", "", err
-		}
-		if !ok {
-			return "", "trace " + id + " of the session is not kept here any more: " + byHand(traces), nil
-		}
-		parts = append(parts, t)
+	parts, unrecorded, err := a.tracesOf(ctx, traces)
+	if err != nil || unrecorded != "" {
+		return "", unrecorded, err
 	}
 	doc, err := record.EncodeSession(parts, func(string, string) bool { return true }, func(_, text string) string { return text })
 	if err != nil {

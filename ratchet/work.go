@@ -73,7 +73,7 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		run := baseline.Measure(tr)
 		v.Run = &run
 	}
-	if key := v.session(); key != "" && classify.Continues(tr) {
+	if key := v.session(); key != "" && (classify.Continues(tr) || w.engine.WantsWords()) {
 		v.Sketch, now.Session = w.sketch(tr), key
 	}
 	if v.Object, err = w.keep(ctx, t, v.Findings); err != nil {

@@ -19,7 +19,7 @@ func TestConfigKnowsTheLabels(t *testing.T) {
 		truth = append(truth, string(l))
 	}
 	slices.Sort(truth)
-	if got := config.Label("").Values(); !slices.Equal(got, truth) {
+	if got := config.Labels(); !slices.Equal(got, truth) {
 		t.Errorf("config has the labels\n%q\nclassify has\n%q", got, truth)
 	}
 }

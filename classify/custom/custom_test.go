@@ -245,6 +245,38 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
+// TestSession: a rule over sessions finds what lies in several traces, the last of which it stands on; one that is not sees each trace alone.
+func TestSession(t *testing.T) {
+	var parts []*trajectory.Trajectory
+	for i := range 30 {
+		part := parse(t, fmt.Sprintf("trace service=desk session=s\nuser Again, %d.\nmodel m%d agent=a\ncall c%d get {\"id\":%d}\n  ok none", i, i, i, i))
+		part.TraceID = fmt.Sprintf("%032x", i+1)
+		parts = append(parts, part)
+	}
+	session := trajectory.Join(parts)
+	when := `t.traces.size() == 30 && t.user_messages.count(m, m.startsWith("Again")) == 30 && t.tool_calls[0].trace_id != t.tool_calls[1].trace_id`
+	for _, over := range []bool{true, false} {
+		rules, problems, err := New([]Definition{{Name: "mine", When: when, Evidence: "t.calls('get')", Why: "{count}", Session: over}}, nil)
+		if err != nil || len(problems) > 0 {
+			t.Fatal(err, problems)
+		}
+		e, err := classify.New(slog.New(slog.DiscardHandler), rules, classify.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := e.ClassifySession(session, nil)
+		if len(found) > 0 != over || e.WantsWords() != over || !reflect.DeepEqual(found, e.ClassifyWords(session, nil)) || len(e.ClassifySketches(session, nil)) > 0 {
+			t.Fatalf("session: %v: %+v", over, found)
+		}
+		if over && (len(found[0].Evidence) != maxShown || found[0].TraceID() != parts[29].TraceID || found[0].Params["session"] != true) {
+			t.Errorf("found %+v on %s", found[0], found[0].TraceID())
+		}
+		if r := e.Classify(parts[0], nil); len(r.Findings)+len(r.Inapplicable) > 0 {
+			t.Errorf("a single trace: %+v", r)
+		}
+	}
+}
+
 func TestViewIsDocumented(t *testing.T) {
 	for _, k := range View() {
 		seen := map[string]bool{}

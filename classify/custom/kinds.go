@@ -1,6 +1,8 @@
 package custom
 
 import (
+	"cmp"
+
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
@@ -52,6 +54,7 @@ func trajectoryKind() kind {
 	}
 	return kind{kindTrajectory, "t, the trace that is judged", []field{
 		text("trace_id", "id of the trace", func(t *trajectory.Trajectory) string { return t.TraceID }),
+		{"traces", cel.ListType(cel.StringType), "ids of the traces that are judged, in order of start: several where it is a session", func(o *object) ref.Val { return texts(o.v.traces()) }, nil},
 		text("session_id", "id of the conversation, empty when the emitter names none", func(t *trajectory.Trajectory) string { return t.SessionID }),
 		text("service", "service.name", func(t *trajectory.Trajectory) string { return t.Service }),
 		text("version", "service.version", func(t *trajectory.Trajectory) string { return t.Version }),
@@ -134,6 +137,7 @@ func toolCallKind() kind {
 	}
 	return kind{kindToolCall, "one call of a tool: what the model asked for and what came of it", []field{
 		text("span_id", "id of its span", func(c *trajectory.ToolCall) string { return c.SpanID }),
+		{"trace_id", cel.StringType, "id of its trace", func(o *object) ref.Val { return types.String(cmp.Or(o.traceID(), o.v.t.TraceID)) }, nil},
 		text("id", "the provider's id of the call", func(c *trajectory.ToolCall) string { return c.ID }),
 		text("name", "the tool, without what frameworks put around its name", toolName),
 		text("agent", "the agent that calls", func(c *trajectory.ToolCall) string { return c.Agent }),

@@ -40,6 +40,7 @@ type Definition struct {
 	Why      string            // one sentence; {count}, {tool}, {tools} and {agent} stand for what the evidence names
 	Fix      string            // what to change in the agent; may be ""
 	Needs    []trajectory.Fact // facts without which it is inapplicable, beside those that its expressions read
+	Session  bool              // it judges the traces of a session as one, too
 }
 
 // Problem is one mistake in a definition. Line and Column count from 1 within the value of Key, 0 where there is no place.
@@ -56,6 +57,7 @@ type Problem struct {
 type Params struct {
 	When     string `json:"when"`
 	Evidence string `json:"evidence"`
+	Session  bool   `json:"session,omitzero"` // what it shows may lie in several traces of a session
 }
 
 // Validate checks the expressions.
@@ -108,7 +110,7 @@ func (d Definition) withDefaults() Definition {
 	return d
 }
 
-func (d Definition) params() Params { return Params{d.When, d.Evidence} }
+func (d Definition) params() Params { return Params{d.When, d.Evidence, d.Session} }
 
 // word is what a name and a label are made of: they name folders and branches.
 var word = regexp.MustCompile(`^[a-z][a-z0-9_]{1,39}$`)
@@ -201,6 +203,7 @@ func (d Definition) rule(env *cel.Env, progs programs) classify.Rule {
 	var other sync.Map // programs of parameters that a case froze, by Params
 	return classify.Rule{
 		Name: d.Name, Version: d.Version, Label: d.Label, Severity: d.Severity, Form: d.Form, Needs: d.Needs, Params: d.params(),
+		Session: d.Session, Words: d.Session,
 		Doc: classify.Doc{
 			Title: strings.TrimSpace(d.Why), Fix: d.Fix,
 			Why:     "This rule is the team's own, from its configuration. It matches when\n  " + strings.TrimSpace(d.When) + "\nand shows\n  " + strings.TrimSpace(d.Evidence),
@@ -282,8 +285,10 @@ func (d Definition) finding(in *classify.Input, seen []*object) classify.Finding
 	f.Step = seen[0].step()
 	f.Why = d.sentence(seen, tools, f.Agent)
 	f.Title = f.Why
-	for i, o := range seen[:min(len(seen), maxShown)] {
-		f.Evidence = append(f.Evidence, classify.Evidence{SpanID: o.spanID(), What: o.what(i+1, len(seen))})
+	for i, o := range seen {
+		if i < maxShown-1 || i == len(seen)-1 { // a session's finding stands on the trace of its last
+			f.Evidence = append(f.Evidence, classify.Evidence{SpanID: o.spanID(), TraceID: o.traceID(), What: o.what(i+1, len(seen))})
+		}
 	}
 	return f
 }

@@ -58,6 +58,14 @@ func (v *view) known(f trajectory.Fact, known bool, value ref.Val) ref.Val {
 	return value
 }
 
+// traces are the ids of the traces that are judged.
+func (v *view) traces() []string {
+	if v.t.Traces == nil {
+		return []string{v.t.TraceID}
+	}
+	return v.t.Traces
+}
+
 func (v *view) list(kind string, n int) ref.Val {
 	out := make([]ref.Val, n)
 	for i := range out {
@@ -140,6 +148,21 @@ func (o *object) spanID() string {
 		return o.v.t.Handoffs[o.at].SpanID
 	case kindStep:
 		return o.v.t.Steps[o.at].SpanID
+	}
+	return ""
+}
+
+// traceID names the trace of a session that the object is of; it is "" in a single trace.
+func (o *object) traceID() string {
+	switch o.kind {
+	case kindModelCall:
+		return o.model().TraceID
+	case kindToolCall:
+		return o.call().TraceID
+	case kindHandoff:
+		return o.v.t.Handoffs[o.at].TraceID
+	case kindStep:
+		return o.v.t.Steps[o.at].TraceID
 	}
 	return ""
 }

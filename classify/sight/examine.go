@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -319,6 +320,8 @@ var words = map[trajectory.Fact]string{
 	trajectory.FactClock:         "real clock",
 	trajectory.FactDialect:       "readable dialect",
 	trajectory.FactBaseline:      "a baseline",
+	classify.FactRule:            "an expression that works",
+	"evaluation_budget":          "a cheaper expression",
 }
 
 func traces(n int) string { return plural(n, "trace") }

@@ -19,7 +19,7 @@ func classifyCommand(a *app) *cobra.Command {
 		Long: "Reads recorded telemetry (OTLP JSON or protobuf, one request or many, and the exports of Jaeger, Tempo, CloudWatch, Phoenix,\n" +
 			"Langfuse, LangSmith, TRAIL and the Go stdout exporter; gzip and zstd accepted), brings each trace into one normal form and runs the rules over it. All traces of one call are seen together.\n\n" +
 			"A rule that cannot see says which fact is missing and which setting of your instrumentation supplies it.\n\n" +
-			"Exit code 1: at least one trace is failing or unclassified; 3: none is, but a part could not be read, or there was no trace.",
+			"Exit code 1: at least one trace is failing or unclassified; 3: none is, but a part could not be read or was left out, or there was no trace.",
 		Example: "  pawl classify traces.jsonl\n  pawl classify --json captures/ | jq 'select(.verdict==\"failing\")'\n  zcat export.gz | pawl classify -",
 		Args:    somePaths,
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/config"
 )
@@ -47,7 +46,8 @@ type doctor struct {
 	*app
 	address string
 	online  bool
-	broken  bool // the configuration has mistakes: what it says of targets, places and ports is not known
+	cfg     config.Config // as far as it could be read
+	broken  bool          // the configuration has mistakes: what it says of targets, places and ports is not known
 	checks  []sight.Check
 }
 
@@ -72,6 +72,9 @@ func (d *doctor) recorded(ctx context.Context, paths []string) error {
 	}
 	if d.unread > 0 {
 		d.add(sight.Problem, "files", "see the lines above: each names the file and why", "%s could not be read", plural(d.unread, "part"))
+	}
+	if d.leftOut > 0 {
+		d.add(sight.Problem, "ids", "have the exporter send trace and span ids as hex digits or bytes that are not all zero", "%s could be of no trace, for want of an id, and were left out", plural(d.leftOut, "record"))
 	}
 	services := surveyed(all)
 	d.targets(cfg, services)
@@ -109,7 +112,7 @@ func (d *doctor) configuration(load func() (config.Config, error)) (config.Confi
 	ps, mistakes := errors.AsType[config.Problems](err)
 	switch {
 	case mistakes:
-		d.broken = true
+		d.broken, d.cfg = true, config.Default()
 		for _, p := range ps {
 			line, _, _ := strings.Cut(p.Error(), "\n")
 			d.add(sight.Problem, d.file(), "pawl config schema describes every key; pawl serve does not start with this", "%s", line)
@@ -118,6 +121,7 @@ func (d *doctor) configuration(load func() (config.Config, error)) (config.Confi
 	case err != nil:
 		return cfg, err
 	}
+	d.cfg = cfg
 	notes := notRead(cfg)
 	for _, note := range notes {
 		about, _, _ := strings.Cut(note, " ")
@@ -165,7 +169,10 @@ func (d *doctor) targets(cfg config.Config, services []sight.Service) {
 
 // tell prints services and checks, and ends the command by what they say.
 func (d *doctor) tell(services []sight.Service) error {
-	rules := ruleIDs()
+	rules, err := d.ruleIDs()
+	if err != nil {
+		return err
+	}
 	for i := range services {
 		d.checks = append(d.checks, sight.Examine(&services[i])...)
 	}
@@ -183,12 +190,14 @@ func (d *doctor) tell(services []sight.Service) error {
 	return nil
 }
 
-func ruleIDs() (ids []string) {
-	for _, r := range rule.All() {
+// ruleIDs are pawl's rules and those of the configuration, as far as it could be read.
+func (d *doctor) ruleIDs() (ids []string, err error) {
+	rules, err := d.rulesOf(d.cfg)
+	for _, r := range rules {
 		ids = append(ids, r.ID())
 	}
 	slices.Sort(ids)
-	return ids
+	return ids, err
 }
 
 // printLines prints one object a line: each service, then each check.

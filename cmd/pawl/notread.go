@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -31,6 +32,9 @@ func notRead(cfg config.Config) []string {
 	labels := map[string]bool{}
 	for _, r := range rule.All() {
 		labels[string(r.Label)] = true
+	}
+	for _, r := range cfg.Custom {
+		labels[cmp.Or(r.Label, r.Name)] = true
 	}
 	for _, l := range slices.Sorted(maps.Keys(cfg.Severity)) {
 		if !labels[string(l)] {

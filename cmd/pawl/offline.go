@@ -65,6 +65,7 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 			continue
 		}
 		for _, r := range item.Report.Rejected.Reasons {
+			a.leftOut += r.Count
 			fmt.Fprintf(a.stderr, "pawl: %s: left out: %s\n", item.File, r.Text)
 		}
 		for _, w := range append(item.Report.Warnings, twice.Add(item)) {
@@ -84,6 +85,9 @@ func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trac
 		return nil, context.Cause(ctx)
 	}
 	found := trajectory.FromOTLP(traces, logs)
+	if a.leftOut > 0 {
+		fmt.Fprintf(a.stderr, "pawl: %s could be of no trace and is left out: what follows is told in part\n", plural(a.leftOut, "record"))
+	}
 	switch {
 	case len(found) == 0 && a.unread > 0:
 		return nil, usageError(errors.New("nothing could be read"), "a file of OTLP JSON or protobuf, as a Collector's file exporter writes it")
@@ -248,7 +252,7 @@ func (a *app) engineOf(cfg config.Config) (*classify.Engine, error) {
 	return a.engineWith(cfg, rules)
 }
 
-// engineWith builds it for some of the rules: parameters of the others are left out.
+// engineWith builds it for some of the rules: parameters of the others, and severities of labels that the others give, are left out.
 func (a *app) engineWith(cfg config.Config, rules []classify.Rule) (*classify.Engine, error) {
 	cat, err := catalogOf(cfg)
 	if err != nil {
@@ -258,15 +262,21 @@ func (a *app) engineWith(cfg config.Config, rules []classify.Rule) (*classify.En
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
-	severity := map[classify.Label]classify.Severity{}
-	for l, s := range cfg.Severity {
-		severity[classify.Label(l)] = classify.Severity(s)
-	}
-	engine, err := classify.New(a.log, rules, classify.Options{Params: overridesOf(cfg, rules), Severity: severity, Catalog: cat, Prices: prices, Policy: policyLines(cfg)})
+	engine, err := classify.New(a.log, rules, classify.Options{Params: overridesOf(cfg, rules), Severity: severityOf(cfg, rules), Catalog: cat, Prices: prices, Policy: policyLines(cfg)})
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
 	return engine, nil
+}
+
+func severityOf(cfg config.Config, rules []classify.Rule) map[classify.Label]classify.Severity {
+	out := map[classify.Label]classify.Severity{}
+	for _, r := range rules {
+		if s, ok := cfg.Severity[config.Label(r.Label)]; ok {
+			out[r.Label] = classify.Severity(s)
+		}
+	}
+	return out
 }
 
 func overridesOf(cfg config.Config, rules []classify.Rule) map[string]map[string]any {

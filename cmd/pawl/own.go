@@ -37,7 +37,7 @@ func namesOf(rules []classify.Rule) (names []string) {
 func definitions(own []config.Custom) (defs []custom.Definition) {
 	for _, c := range own {
 		d := custom.Definition{Name: c.Name, Version: c.Version, Label: classify.Label(c.Label), Severity: classify.Severity(c.Severity), Form: classify.Form(c.Form),
-			When: c.When, Evidence: c.Evidence, Why: c.Why, Fix: c.Fix}
+			When: c.When, Evidence: c.Evidence, Why: c.Why, Fix: c.Fix, Session: c.Session}
 		for _, f := range c.Needs {
 			d.Needs = append(d.Needs, trajectory.Fact(f))
 		}

@@ -44,6 +44,7 @@ type app struct {
 
 	logLevel slog.LevelVar
 	unread   int  // parts of recorded files that could not be read: a good result would not be the whole truth
+	leftOut  int  // spans and log records of them that can be of no trace, for want of ids: the same
 	running  bool // RunE was reached: an error before it is a mistake of usage
 }
 
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if _, known := errors.AsType[*exitError](err); err != nil && !known && !a.running {
 		err = usageError(err, cmd.CommandPath()+" --help")
 	}
-	if err == nil && a.unread > 0 {
+	if err == nil && a.unread+a.leftOut > 0 {
 		err = &exitError{code: exitUndecided}
 	}
 	return exitWith(stderr, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/fixture"
 	"github.com/pawl-dev/pawl/classify/rule"
+	"github.com/pawl-dev/pawl/config"
 )
 
 func rulesTry(a *app) *cobra.Command {
@@ -55,7 +55,7 @@ func rulesTry(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		tried, err := a.tryAll(cmd.Context(), dir, append(args, "")[0], rules)
+		tried, err := a.tryAll(cmd.Context(), cfg, dir, append(args, "")[0], rules)
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ type tried struct {
 }
 
 // tryAll runs every file of every folder; root is the directory's path, for files that are not txtar archives.
-func (a *app) tryAll(ctx context.Context, dir fs.FS, root string, rules []classify.Rule) ([]tried, error) {
+func (a *app) tryAll(ctx context.Context, cfg config.Config, dir fs.FS, root string, rules []classify.Rule) ([]tried, error) {
 	files, err := fs.Glob(dir, "*/*")
 	if err != nil {
 		return nil, fmt.Errorf("testdata: %w", err)
@@ -92,7 +92,7 @@ func (a *app) tryAll(ctx context.Context, dir fs.FS, root string, rules []classi
 		case t.Want == "":
 			t.Note = "its name begins with none of match, near, blind"
 		default:
-			t = a.try(ctx, dir, root, rules[i], t)
+			t = a.try(ctx, cfg, dir, root, rules[i], t)
 		}
 		if kinds[folder] == nil {
 			kinds[folder] = map[fixture.Kind]bool{}
@@ -110,7 +110,7 @@ func (a *app) tryAll(ctx context.Context, dir fs.FS, root string, rules []classi
 	return out, nil
 }
 
-func (a *app) try(ctx context.Context, dir fs.FS, root string, r classify.Rule, t tried) tried {
+func (a *app) try(ctx context.Context, cfg config.Config, dir fs.FS, root string, r classify.Rule, t tried) tried {
 	var report classify.Report
 	var err error
 	if strings.HasSuffix(t.File, ".txtar") {
@@ -119,7 +119,7 @@ func (a *app) try(ctx context.Context, dir fs.FS, root string, r classify.Rule, 
 			report, err = fixture.Parse(t.File, data).Run(r)
 		}
 	} else {
-		report, err = a.tryRecorded(ctx, filepath.Join(root, filepath.FromSlash(t.File)), r)
+		report, err = a.tryRecorded(ctx, cfg, filepath.Join(root, filepath.FromSlash(t.File)), r)
 	}
 	if err != nil {
 		t.Note = err.Error()
@@ -132,10 +132,11 @@ func (a *app) try(ctx context.Context, dir fs.FS, root string, r classify.Rule, 
 	return t
 }
 
-// tryRecorded runs one rule over recorded traces: what it finds in any, else what it lacks in any.
-func (a *app) tryRecorded(ctx context.Context, path string, r classify.Rule) (classify.Report, error) {
+// tryRecorded runs one rule over recorded traces, and the sessions that they make up, with the catalog, the policy, the prices and the parameters of pawl.yaml: what it
+// finds in any, else what it lacks in any.
+func (a *app) tryRecorded(ctx context.Context, cfg config.Config, path string, r classify.Rule) (classify.Report, error) {
 	var all classify.Report
-	engine, err := classify.New(slog.New(slog.DiscardHandler), []classify.Rule{r}, classify.Options{})
+	engine, err := a.engineWith(cfg, []classify.Rule{r})
 	if err != nil {
 		return all, err
 	}
