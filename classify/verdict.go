@@ -15,7 +15,7 @@ func (e *Engine) verdict(t *trajectory.Trajectory, r Report) Verdict {
 	switch {
 	case slices.ContainsFunc(r.Findings, matters):
 		return Failing
-	case t.RootError != nil, slices.ContainsFunc(t.Feedback, bad), silent(t):
+	case t.RootError != nil, slices.ContainsFunc(t.Feedback, bad), Silent(t):
 		return Unclassified
 	case !whole(t), t.EndsBlank(), len(r.Inapplicable) == len(e.rules):
 		return Incomplete
@@ -36,9 +36,9 @@ func matters(f Finding) bool { return f.Severity.rank() >= Warning.rank() }
 
 func whole(t *trajectory.Trajectory) bool { return t.Complete.HasRoot && !t.Complete.Truncated }
 
-// silent says that the agent gave no reply. Nobody can say so of a trace that is not whole, that holds no model call, whose emitter does not
+// Silent says that the agent gave no reply. Nobody can say so of a trace that is not whole, that holds no model call, whose emitter does not
 // record replies, or that ends while a tool is being called: the run goes on in another trace. Of some it is known that it does.
-func silent(t *trajectory.Trajectory) bool {
+func Silent(t *trajectory.Trajectory) bool {
 	if _, lacks := t.Lacks(trajectory.FactReply); lacks || t.GoesOn || !whole(t) || len(t.ModelCalls) == 0 {
 		return false
 	}

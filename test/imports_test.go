@@ -58,9 +58,11 @@ var layers = []layer{
 	{"ratchet/regcase", []string{"classify", "ingest/trajectory", "ratchet/redact"}},
 	{"ratchet/regcase/casetest", []string{"classify", "ratchet/regcase"}},
 	{"ratchet/record", []string{"ingest/trajectory", "ratchet/redact"}},
-	{"ratchet/match", []string{"ratchet/regcase", "ingest/trajectory"}},
+	{"ratchet/match", []string{"ratchet/regcase", "classify", "classify/catalog", "ingest/trajectory"}},
+	{"ratchet/match/embed", nil},
+	{"ratchet/oracle", []string{"ratchet/regcase", "ratchet/match", "classify", "classify/catalog", "classify/baseline", "classify/custom", "classify/effect", "classify/price", "ingest/trajectory"}},
 	{"ratchet/verify", []string{"ratchet/regcase", "ratchet/match"}},
-	{"ratchet/gate", []string{"ratchet/regcase", "ratchet/match", "classify", "ingest/trajectory"}},
+	{"ratchet/gate", []string{"ratchet/regcase", "ratchet/match", "ratchet/oracle", "classify", "classify/catalog", "ingest/trajectory", "ingest/otlp", "ingest/otlp/wire"}},
 	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ghpr"}},
 
 	{"ghpr/github", nil},

@@ -1,0 +1,324 @@
+package match
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+)
+
+// nearNumber is the share by which a number may differ from the expected one.
+const nearNumber = 0.01
+
+// wanted is one expected field, ready to be compared.
+type wanted struct {
+	pointer string
+	tokens  []string
+	match   string
+	value   jsontext.Value // canonical and steady; nil for an empty one
+	shown   string
+	pattern *regexp.Regexp
+	number  float64
+	broken  string // why it cannot be compared
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func wantedOf(fields map[string]regcase.Field) []wanted {
+	out := make([]wanted, 0, len(fields))
+	for _, p := range sortedKeys(fields) {
+		f := fields[p]
+		w := wanted{pointer: p, tokens: tokensOf(p), match: cmp.Or(f.Match, "exact"), shown: short(string(f.Value)), value: steadyValue(jsontext.Value(f.Value))}
+		w.prepare(f)
+		out = append(out, w)
+	}
+	return out
+}
+
+// prepare reads the expected value as its match wants it.
+func (w *wanted) prepare(f regcase.Field) {
+	text := textOf(jsontext.Value(f.Value))
+	switch w.match {
+	case "exact", "ignore", "semantic":
+	case "number":
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if w.number = n; err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+			w.broken = w.shown + " is not a number"
+		}
+	case "pattern":
+		var err error
+		if w.pattern, err = regexp.Compile(text); err != nil {
+			w.broken = "the pattern of " + w.pointer + " does not compile: " + err.Error()
+		}
+	default:
+		w.broken = fmt.Sprintf("match %q is none of exact, ignore, number, pattern, semantic", w.match)
+	}
+}
+
+// tokensOf are the names that a JSON pointer leads through.
+func tokensOf(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i, p := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
+	}
+	return parts
+}
+
+// canonical writes equal values equally: sorted members, numbers in one spelling. Whole numbers keep all their digits.
+func canonical(v jsontext.Value) jsontext.Value {
+	c := v.Clone()
+	if c.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), jsontext.CanonicalizeRawFloats(true), jsontext.ReorderRawObjects(true)) != nil {
+		return v
+	}
+	return c
+}
+
+// steadyValue is a value without what varies at random in it; nil for one that says no more than leaving it out.
+func steadyValue(v jsontext.Value) jsontext.Value {
+	if len(v) == 0 {
+		return nil
+	}
+	wrapped := append(append([]byte(`{"value":`), canonical(v)...), '}')
+	in, ok := member(jsontext.Value(classify.Steady(wrapped, false)), "value")
+	if !ok {
+		return nil
+	}
+	return in
+}
+
+// member is a member of an object, or an element of an array by its number.
+func member(v jsontext.Value, name string) (jsontext.Value, bool) {
+	switch v.Kind() {
+	case '{':
+		var m map[string]jsontext.Value
+		if json.Unmarshal(v, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+			return nil, false
+		}
+		got, ok := m[name]
+		return got, ok
+	case '[':
+		var list []jsontext.Value
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || json.Unmarshal(v, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil || i >= len(list) {
+			return nil, false
+		}
+		return list[i], true
+	}
+	return nil, false
+}
+
+func at(v jsontext.Value, tokens []string) (jsontext.Value, bool) {
+	for _, t := range tokens {
+		next, ok := member(v, t)
+		if !ok {
+			return nil, false
+		}
+		v = next
+	}
+	return v, len(v) > 0
+}
+
+// textOf is a string's text, and any other value as JSON.
+func textOf(v jsontext.Value) string {
+	if v.Kind() == '"' {
+		if b, err := jsontext.AppendUnquote(nil, v); err == nil {
+			return string(b)
+		}
+	}
+	return string(v)
+}
+
+// arguments are those of a made call.
+type arguments struct {
+	plain, steady jsontext.Value
+	leaves        []leaf
+}
+
+type leaf struct {
+	pointer string
+	value   jsontext.Value
+}
+
+func argumentsOf(v trajectory.Value) *arguments {
+	if v.JSON == nil {
+		return &arguments{plain: jsontext.Value("{}"), steady: jsontext.Value("{}")}
+	}
+	a := &arguments{plain: v.JSON, steady: jsontext.Value(classify.Steady(v.JSON, false))}
+	a.leaves = appendLeaves(nil, "", a.steady)
+	return a
+}
+
+var escape = strings.NewReplacer("~", "~0", "/", "~1")
+
+func appendLeaves(out []leaf, pointer string, v jsontext.Value) []leaf {
+	switch v.Kind() {
+	case '{':
+		var m map[string]jsontext.Value
+		if json.Unmarshal(v, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+			break
+		}
+		for _, k := range sortedKeys(m) {
+			out = appendLeaves(out, pointer+"/"+escape.Replace(k), m[k])
+		}
+		return out
+	case '[':
+		var list []jsontext.Value
+		if json.Unmarshal(v, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+			break
+		}
+		for i, e := range list {
+			out = appendLeaves(out, pointer+"/"+strconv.Itoa(i), e)
+		}
+		return out
+	}
+	return append(out, leaf{pointer, v})
+}
+
+// volatile says that the value at a place is one that differs from call to call without meaning another call.
+func (a *arguments) volatile(tokens []string) bool {
+	if v, ok := at(a.steady, tokens); !ok || string(v) != `"#"` {
+		return false
+	}
+	v, ok := at(a.plain, tokens)
+	return ok && string(v) != `"#"`
+}
+
+// arguments compares the arguments of a made call with those of an expected one of the same tool. into collects why not, if it is there.
+func (c *comparison) arguments(w, g int, into *Answer) truth {
+	e, call := &c.want[w], &c.got[g]
+	if e.Mode == "ignore" && len(e.fields) == 0 {
+		return yes
+	}
+	cannot := func(what string) truth {
+		if into != nil {
+			into.Undecided = append(into.Undecided, fmt.Sprintf("the arguments of %s %s", short(e.Tool), what))
+		}
+		return unknown
+	}
+	switch v := call.Arguments; {
+	case v.Truncated:
+		return cannot("were cut or withheld: raise the exporter's limits, and let it record the content")
+	case v.JSON == nil && strings.TrimSpace(v.Raw) != "":
+		if into != nil {
+			into.Mismatches = append(into.Mismatches, Mismatch{call.Step, "arguments", e.String(), short(v.Raw)})
+		}
+		return no
+	case v.JSON == nil && len(e.fields) > 0:
+		return cannot("are not in the data: have the instrumentation record the arguments of tool calls")
+	}
+	if call.args == nil {
+		call.args = argumentsOf(call.Arguments)
+	}
+	all := yes
+	for i := range e.fields {
+		t := c.field(&e.fields[i], e.Mode, call, into)
+		if all = min(all, t); all == no && into == nil {
+			return no
+		}
+	}
+	if e.Mode == "superset" || e.Mode == "ignore" {
+		return all
+	}
+	for _, l := range call.args.leaves {
+		if e.names(l.pointer) || call.args.volatile(tokensOf(l.pointer)) {
+			continue
+		}
+		all = no
+		if into == nil {
+			return no
+		}
+		into.Mismatches = append(into.Mismatches, Mismatch{call.Step, "arguments" + l.pointer, "absent", short(string(l.value))})
+	}
+	return all
+}
+
+// names says that an expected field is the place, or lies above it.
+func (e *expected) names(pointer string) bool {
+	return slices.ContainsFunc(e.fields, func(w wanted) bool {
+		return w.pointer == pointer || strings.HasPrefix(pointer, w.pointer+"/")
+	})
+}
+
+// field compares one field.
+func (c *comparison) field(w *wanted, mode string, call *made, into *Answer) truth {
+	if w.match == "ignore" {
+		return yes
+	}
+	got, has := at(call.args.steady, w.tokens)
+	switch {
+	case w.broken != "":
+		if into != nil {
+			into.Undecided = append(into.Undecided, w.broken)
+		}
+		return unknown
+	case !has && (mode == "subset" || w.match == "exact" && w.value == nil):
+		return yes
+	case has && call.args.volatile(w.tokens):
+		return yes
+	}
+	t, why := no, ""
+	if has {
+		t, why = c.value(w, got)
+	}
+	if into == nil || t == yes {
+		return t
+	}
+	if t == unknown {
+		into.Undecided = append(into.Undecided, fmt.Sprintf("%s%s: %s", short(call.Tool), w.pointer, why))
+		return t
+	}
+	shown := "absent"
+	if has {
+		shown = short(string(got))
+	}
+	into.Mismatches = append(into.Mismatches, Mismatch{call.Step, "arguments" + w.pointer, w.expects(), shown})
+	return t
+}
+
+func (w *wanted) expects() string {
+	switch w.match {
+	case "number":
+		return w.shown + " within 1 %"
+	case "pattern":
+		return "text like " + w.shown
+	case "semantic":
+		return "the meaning of " + w.shown
+	}
+	if w.value == nil {
+		return "absent or empty"
+	}
+	return w.shown
+}
+
+func (c *comparison) value(w *wanted, got jsontext.Value) (truth, string) {
+	switch w.match {
+	case "number":
+		n, err := strconv.ParseFloat(strings.TrimSpace(textOf(got)), 64)
+		return truthOf(err == nil && math.Abs(n-w.number) <= nearNumber*math.Abs(w.number)*(1+1e-12)), ""
+	case "pattern":
+		return truthOf(w.pattern.MatchString(textOf(got))), ""
+	case "semantic":
+		return c.m.meaning(textOf(w.value), textOf(got), DefaultThreshold)
+	}
+	return truthOf(string(w.value) == string(got)), ""
+}
+
+// SameValue says whether a value, as encoding/json decodes it, is the expected one, after what varies at random in both is taken off.
+func SameValue(want regcase.JSON, got any) bool {
+	b, err := json.Marshal(got, json.Deterministic(true))
+	return err == nil && string(steadyValue(jsontext.Value(want))) == string(steadyValue(b))
+}
