@@ -24,6 +24,7 @@ import (
 	"github.com/pawl-dev/pawl/ingest/importer"
 	"github.com/pawl-dev/pawl/ingest/otlp/wire"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/oracle"
 	"github.com/pawl-dev/pawl/ratchet/record"
 	"github.com/pawl-dev/pawl/ratchet/redact"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
@@ -42,7 +43,7 @@ func testMaker(t testing.TB) *Maker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Maker{Engine: engine, Redactor: r}
+	return &Maker{Engine: engine, Oracle: oracle.New(quiet, rule.All()), Redactor: r}
 }
 
 func sampled(d sample.Dialect, s sample.Scenario, seed uint64) (trajectory.Trace, sample.Run) {
@@ -242,8 +243,8 @@ func TestBudgetIsOfHealthyRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := made.Case; *c.Expect.Budget.TotalTokens > 1500 || c.Expect.Budget.Baseline != healthy.Snapshot().Digest() || !c.Weak {
-		t.Errorf("budget %+v, weak %v", c.Expect.Budget, c.Weak)
+	if c := made.Case; *c.Expect.Budget.TotalTokens > 1500 || c.Expect.Budget.Baseline != healthy.Snapshot().Digest() || c.Weak || !slices.Equal(c.Expect.Liveness.Calls, []string{"find_parcel"}) || c.Expect.Liveness.Healthy != 40 {
+		t.Errorf("budget %+v, weak %v, liveness %+v", c.Expect.Budget, c.Weak, c.Expect.Liveness)
 	}
 	few := baseline.New()
 	few.Learn(baseline.Measure(trajectory.Build(spike)))
@@ -266,8 +267,13 @@ func TestRecordedTraceIsNamedFirst(t *testing.T) {
 
 // TestCaseThatIsTooLarge: the reason is an answer, and no error of the sweep.
 func TestCaseThatIsTooLarge(t *testing.T) {
-	c := regcase.Case{ID: "loop-0123456789", Labels: []string{"loop"}, State: regcase.State{Name: regcase.Pending}, Fingerprint: classify.NewFingerprint("loop", "s", "a")}
-	_, err := seal(c, "why", make([]byte, maxCase+1), testMaker(t).Redactor.Session())
+	m := testMaker(t)
+	tr, _ := sampled(sample.Dialects[0], sample.Named("loop"), 1)
+	made, err := m.Make([]trajectory.Trace{tr}, findingOf(t, m, tr, nil, "loop"), Sightings{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = seal(made.Case, "why", make([]byte, maxCase+1), m.Redactor.Session())
 	if reason, ok := AsRefused(err); !ok || !strings.Contains(reason, "8 MiB") {
 		t.Errorf("got %v", err)
 	}

@@ -63,7 +63,8 @@ var layers = []layer{
 	{"ratchet/oracle", []string{"ratchet/regcase", "ratchet/match", "classify", "classify/catalog", "classify/baseline", "classify/custom", "classify/effect", "classify/price", "ingest/trajectory"}},
 	{"ratchet/verify", []string{"ratchet/regcase", "ratchet/match"}},
 	{"ratchet/gate", []string{"ratchet/regcase", "ratchet/match", "ratchet/oracle", "classify", "classify/catalog", "ingest/trajectory", "ingest/otlp", "ingest/otlp/wire"}},
-	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ghpr"}},
+	{"ratchet/admit", []string{"ratchet/regcase", "ratchet/oracle", "classify", "classify/catalog", "classify/change", "ingest/trajectory"}},
+	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/order", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ghpr"}},
 
 	{"ghpr/github", nil},
 	{"ghpr", []string{"ghpr/github"}},

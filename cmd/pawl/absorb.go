@@ -83,12 +83,23 @@ func prPolicyOf(cfg config.Config) (ratchet.Policy, error) {
 type absorbed struct {
 	ID     string         `json:"id"`
 	Label  classify.Label `json:"label"`
-	Did    string         `json:"did"`  // created | known | skipped
-	Path   *string        `json:"path"` // of the case's directory; null when skipped
+	Did    string         `json:"did"`  // created | known | skipped (by the policy) | refused (no case can be made of it)
+	Path   *string        `json:"path"` // of the case's directory; null when skipped or refused
 	Title  string         `json:"title"`
 	Count  int            `json:"count"`
 	Reason string         `json:"reason"`
+	Case   *proven        `json:"case"`  // null unless created
 	Began  lineage.Story  `json:"began"` // what had changed when it began, as far as the traces given tell
+}
+
+// proven is what was shown of a case that was created, as --json prints it.
+type proven struct {
+	Form    string         `json:"form"`
+	Weak    bool           `json:"weak"`
+	Kills   []string       `json:"kills"`
+	Healed  []string       `json:"healed"`  // the rule's repairs after which it passes
+	Control *string        `json:"control"` // the healthy run that passes
+	Bytes   map[string]int `json:"bytes"`   // of the redacted recording: whole, and trimmed to trace.json
 }
 
 // sighted is a group of an offline run with the traces that show it.
@@ -108,13 +119,13 @@ func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, po
 		return usageError(fmt.Errorf("set: %w", err), "")
 	}
 	defer root.Close()
-	counts := map[string]int{}
-	healthy := healthyRuns(all)
+	counts := becameOf{}
+	healthy, passing := healthyRuns(all), passingRuns(all)
 	for _, g := range groupsOf(all) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		did, err := writeCase(root, maker, policy, g, healthy)
+		did, err := writeCase(root, maker, policy, g, healthy, passing)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			return usageError(fmt.Errorf("set %s: %w", set, err), "a directory that you may write to")
@@ -128,7 +139,7 @@ func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, po
 		if did.Path != nil {
 			*did.Path = filepath.Join(set, *did.Path)
 		}
-		counts[did.Did]++
+		counts.add(did)
 		if err := a.printAbsorbed(did); err != nil {
 			return err
 		}
@@ -136,8 +147,38 @@ func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, po
 	if a.json {
 		return nil
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %s created, %d known already, %s not absorbed\n", plural(len(all), "trace"), plural(counts["created"], "case"), counts["known"], plural(counts["skipped"], "failure"))
+	_, err = fmt.Fprintf(a.stdout, "%s: %s\n", plural(len(all), "trace"), counts)
 	return err
+}
+
+// becameOf counts what became of the groups of a run: by what was done, by form, and how many cases are weak.
+type becameOf map[string]int
+
+func (t becameOf) add(d absorbed) {
+	t[d.Did]++
+	if d.Case != nil {
+		t["form "+d.Case.Form]++
+		if d.Case.Weak {
+			t["weak"]++
+		}
+	}
+}
+
+func (t becameOf) String() string {
+	var kinds []string
+	for _, form := range []string{"never", "budget", "fault"} {
+		if n := t["form "+form]; n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", n, form))
+		}
+	}
+	if n := t["weak"]; n > 0 {
+		kinds = append(kinds, fmt.Sprintf("%d of them weak", n))
+	}
+	created := plural(t["created"], "case") + " created"
+	if len(kinds) > 0 {
+		created += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	return fmt.Sprintf("%s, %d known already, %s refused, %s not absorbed", created, t["known"], plural(t["refused"], "failure"), plural(t["skipped"], "failure"))
 }
 
 func (a *app) printAbsorbed(d absorbed) error {
@@ -199,6 +240,45 @@ func healthyRuns(all []judged) *baseline.Snapshot {
 	return learnt.Snapshot()
 }
 
+// passing are the passing runs of a batch that stand alone, by what they are compared with.
+type passing map[baseline.Key][]judged
+
+func passingRuns(all []judged) passing {
+	out := passing{}
+	for _, j := range all {
+		if k := baseline.KeyOf(j.trajectory); j.report.Verdict == classify.Passing {
+			out[k] = append(out[k], j)
+		}
+	}
+	return out
+}
+
+// beside are passing runs of the route of a failing one: those that call most tools first, then those nearest to it in time.
+func (p passing) beside(failed judged) (out []trajectory.Trace) {
+	var near []judged
+	for _, j := range p[baseline.KeyOf(failed.trajectory)] {
+		if j.trace.ID != failed.trace.ID && (failed.trajectory.SessionID == "" || j.trajectory.SessionID != failed.trajectory.SessionID) {
+			near = append(near, j)
+		}
+	}
+	distance := func(j judged) time.Duration { return j.trajectory.Start.Sub(failed.trajectory.Start).Abs() }
+	slices.SortStableFunc(near, func(a, b judged) int {
+		return cmp.Or(cmp.Compare(toolsOf(b), toolsOf(a)), cmp.Compare(distance(a), distance(b)), cmp.Compare(a.trace.ID, b.trace.ID))
+	})
+	for _, j := range near[:min(len(near), ratchet.MaxControls)] {
+		out = append(out, j.trace)
+	}
+	return out
+}
+
+func toolsOf(j judged) int {
+	names := map[string]bool{}
+	for _, c := range j.trajectory.ToolCalls {
+		names[c.Name] = true
+	}
+	return len(names)
+}
+
 func seen(t *trajectory.Trajectory) time.Time {
 	if t.End.IsZero() {
 		return t.Start
@@ -206,16 +286,16 @@ func seen(t *trajectory.Trajectory) time.Time {
 	return t.End
 }
 
-func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *sighted, healthy *baseline.Snapshot) (absorbed, error) {
+func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *sighted, healthy *baseline.Snapshot, runs passing) (absorbed, error) {
 	d := absorbed{ID: g.ID(), Label: g.Fingerprint.Label, Did: "skipped", Title: g.Title, Count: g.Count, Began: g.story()}
 	due, why := policy.Due(&g.Group)
 	d.Reason = why
 	if !due {
 		return d, nil
 	}
-	made, err := makeCase(maker, g, healthy)
+	made, err := makeCase(maker, g, healthy, runs)
 	if reason, refused := ratchet.AsRefused(err); refused {
-		d.Reason = reason
+		d.Did, d.Reason = "refused", reason
 		return d, nil
 	}
 	if err != nil {
@@ -225,18 +305,23 @@ func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *si
 	if err != nil {
 		return d, err
 	}
+	if did == regcase.Created {
+		p := c.Provenance
+		d.Case = &proven{c.Form, c.Weak, p.Kills, append([]string{}, made.Healed...), p.Control, map[string]int{"whole": made.Whole, "trimmed": len(made.Trace)}}
+	}
 	path := strings.Join([]string{c.Labels[0], c.ID}, "/")
 	d.ID, d.Did, d.Path, d.Title = c.ID, string(did), &path, c.Title
 	return d, nil
 }
 
 // makeCase tries the group's specimens in turn. If no case can be made of any, the first one's reason is the answer.
-func makeCase(maker *ratchet.Maker, g *sighted, healthy *baseline.Snapshot) (made ratchet.Made, first error) {
+func makeCase(maker *ratchet.Maker, g *sighted, healthy *baseline.Snapshot, runs passing) (made ratchet.Made, first error) {
 	s := ratchet.Sightings{Count: g.Count, First: g.FirstSeen, Last: g.LastSeen, Traces: g.traces, Healthy: healthy}
 	for _, specimen := range g.Candidates() {
 		j := g.judged[specimen.TraceID]
 		i := slices.IndexFunc(j.report.Findings, func(f classify.Finding) bool { return f.Fingerprint.Equal(g.Fingerprint) })
 		f := j.report.Findings[i]
+		s.Controls = runs.beside(j)
 		made, err := maker.Make(j.recording(f), f, s, j.baseline)
 		if _, refused := ratchet.AsRefused(err); !refused {
 			return made, err

@@ -9,8 +9,10 @@ import (
 
 	"github.com/pawl-dev/pawl/classify/catalog"
 	"github.com/pawl-dev/pawl/classify/price"
+	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ratchet"
+	"github.com/pawl-dev/pawl/ratchet/oracle"
 	"github.com/pawl-dev/pawl/ratchet/redact"
 )
 
@@ -103,7 +105,22 @@ func (a *app) makerOf(cfg config.Config) (*ratchet.Maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ratchet.Maker{Engine: engine, Redactor: r, Catalog: cat}, nil
+	judge, err := a.oracleOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &ratchet.Maker{Engine: engine, Oracle: judge, Redactor: r, Catalog: cat}, nil
+}
+
+// oracleOf builds what says of runs what cases say. It knows nothing of the configuration but prices.
+func (a *app) oracleOf(cfg config.Config) (*oracle.Oracle, error) {
+	prices, err := pricesOf(cfg)
+	if err != nil {
+		return nil, usageError(err, "pawl config check")
+	}
+	o := oracle.New(a.log, rule.All())
+	o.Prices = prices
+	return o, nil
 }
 
 func (a *app) redactorOf(cfg config.Config) (*redact.Redactor, error) {
