@@ -20,7 +20,7 @@ func shortened(t *trajectory.Trajectory, keep int) *trajectory.Trajectory {
 		return &out
 	}
 	head, tail := t.Steps[:keep/2], t.Steps[len(t.Steps)-(keep-keep/2):]
-	lost := trajectory.Step{Kind: trajectory.StepUser, Index: -1, Text: digest("steps that are not kept of trace " + t.TraceID), Start: tail[0].Start, End: tail[0].Start}
+	lost := trajectory.Step{Kind: trajectory.StepUser, Index: -1, Text: digest("steps that are not kept of trace "+t.TraceID) + saidMark + " .again", Start: tail[0].Start, End: tail[0].Start}
 	out.Steps = slices.Concat(head, []trajectory.Step{lost}, tail)
 
 	models := pick(out.Steps, trajectory.StepModel, t.ModelCalls, &out.ModelCalls)

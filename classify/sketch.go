@@ -21,7 +21,8 @@ const MaxSketch = 8 << 10
 
 // Sketch writes a trajectory such that what is equal stays equal and nothing that anybody said is left: of words, arguments and results it holds
 // digests, beside names, ids, outcomes, usage and times. Rules over sessions find in what ReadSketch makes of it what they find in the trajectory,
-// as long as they ask of content only whether it is the same (Steady, Answer, Unpaged of both) or empty. The tools offered, system prompts, feedback and remedies
+// as long as they ask of content only whether it is the same (Steady, Answer, Unpaged of both), of answers whether they are vain (VainOf), and of what the
+// user says what Said holds. For that the words of users and of short arguments have marks of twelve bits, in no order. The tools offered, system prompts, feedback and remedies
 // are not in it. It is S2-compressed JSON.
 //
 // One that would be greater than MaxSketch loses steps from its middle, cut of them. There the user seems to speak: nothing goes on across what is
@@ -42,13 +43,13 @@ func Sketch(t *trajectory.Trajectory) (doc []byte, cut int, err error) {
 }
 
 // Continues says whether a trace may go on from another one of its session, or into one: it tells of calls that it did not make, it leaves calls open, or
-// it stops as the model asks for tools. Any other, a question with its answer, shows all of itself: of those no sketch is needed as long as rules over
-// sessions look for what goes on, and not for what is asked again.
+// it stops as the model asks for tools; or whether it called a tool in vain, which the next may do again. Any other, a question with its answer, shows all
+// of itself: of those no sketch is needed as long as rules over sessions look for what goes on, and what is done in vain.
 func Continues(t *trajectory.Trajectory) bool {
 	own := map[string]bool{}
 	for i := range t.ToolCalls {
 		c := &t.ToolCalls[i]
-		if c.Recalled || !c.Requested || !c.Executed && !c.HasResult {
+		if c.Recalled || !c.Requested || !c.Executed && !c.HasResult || VainOf(c) != NotVain {
 			return true
 		}
 		own[c.ID] = true
@@ -97,7 +98,7 @@ func digested(t *trajectory.Trajectory) *trajectory.Trajectory {
 		Start: t.Start, End: t.End, Spans: t.Spans, Complete: t.Complete, RootError: errorOf(t.RootError),
 	}
 	for _, u := range t.UserMessages {
-		out.UserMessages = append(out.UserMessages, digest(u))
+		out.UserMessages = append(out.UserMessages, spoken(u))
 	}
 	if t.Reply != nil {
 		out.Reply = new(digest(*t.Reply))
@@ -115,7 +116,11 @@ func digested(t *trajectory.Trajectory) *trajectory.Trajectory {
 		out.Handoffs = append(out.Handoffs, trajectory.Handoff{SpanID: h.SpanID, From: name(h.From), To: name(h.To), Start: h.Start})
 	}
 	for _, s := range t.Steps {
-		out.Steps = append(out.Steps, trajectory.Step{Kind: s.Kind, SpanID: s.SpanID, Agent: name(s.Agent), Index: s.Index, Text: digest(s.Text), Start: s.Start, End: s.End})
+		text := digest
+		if s.Kind == trajectory.StepUser {
+			text = spoken
+		}
+		out.Steps = append(out.Steps, trajectory.Step{Kind: s.Kind, SpanID: s.SpanID, Agent: name(s.Agent), Index: s.Index, Text: text(s.Text), Start: s.Start, End: s.End})
 	}
 	for _, g := range t.Gaps {
 		out.Gaps = append(out.Gaps, trajectory.Gap{Fact: g.Fact})
@@ -139,7 +144,11 @@ func modelCall(m *trajectory.ModelCall) trajectory.ModelCall {
 func message(m *trajectory.Message) trajectory.Message {
 	out := trajectory.Message{Role: m.Role}
 	if text := m.Text(); text != "" {
-		out.Parts = append(out.Parts, trajectory.Part{Kind: trajectory.PartText, Text: digest(text)})
+		words := digest
+		if m.Role == "user" {
+			words = spoken
+		}
+		out.Parts = append(out.Parts, trajectory.Part{Kind: trajectory.PartText, Text: words(text)})
 	}
 	for i := range m.Parts {
 		p := &m.Parts[i]
@@ -182,9 +191,9 @@ func arguments(v trajectory.Value) trajectory.Value {
 	case paging && rest == "{}":
 		out.JSON = jsontext.Value(`{"page":"` + digest(same) + `"}`)
 	case paging:
-		out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + `","page":"` + digest(same) + `","same":"` + digest(rest) + `"}`)
+		out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + names(v) + `","page":"` + digest(same) + `","same":"` + digest(rest) + `"}`)
 	default:
-		out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + `","same":"` + digest(same) + `"}`)
+		out.JSON = jsontext.Value(`{"call_id":"` + digest(string(v.JSON)) + names(v) + `","same":"` + digest(same) + `"}`)
 	}
 	return out
 }
@@ -199,6 +208,13 @@ func result(c *trajectory.ToolCall) trajectory.Value {
 	out.Raw, out.JSON = digest(text), nil
 	if rest, paging := Unpaged(text); paging && !Failed(c) {
 		out.JSON = jsontext.Value(`{"page":"` + out.Raw + `","same":"` + digest(rest) + `"}`)
+	}
+	switch vain := VainOf(c); {
+	case text == "" || Failed(c): // its outcome says so
+	case vain == Error:
+		out.Raw += errorMark
+	case vain == Empty:
+		out.Raw += emptyMark
 	}
 	return out
 }

@@ -32,10 +32,11 @@ func (p LoopParams) Validate() error {
 // Loop finds an agent that does the same thing again and gets the same answer.
 //
 // Calls of one model turn happen together, not one after the other: equal ones count once, and their order does not matter. A message of the
-// user ends a run of repetitions, since it may well ask for the same again. Where the data does not tell what the model asked for, the
+// user ends a run of repetitions, since it may well ask for the same again: across turns only what is done in vain is a loop, and only where the
+// user did not ask for it (acrossTurns). Where the data does not tell what the model asked for, the
 // executions alone are looked at.
 var Loop = add(classify.Rule{
-	Name: "loop", Version: 3, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
+	Name: "loop", Version: 4, Label: classify.Loop, Severity: classify.Blocking, Form: classify.FormNever,
 	Session: true,
 	Doc: classify.Doc{
 		Title: "the same tool call, again and again, with the same answer",
@@ -43,7 +44,8 @@ var Loop = add(classify.Rule{
 			"canonical arguments and its result, each without request ids and times; cycles of up to four calls count, calls that fail alike too. " +
 			"If the answer changes it is polling or paging, which is progress: only many of those are a warning. Paging that gets the same page " +
 			"again, whatever page it asks for, is none, and neither is a write that is done once more each time. Branches of a search that never saw each " +
-			"other's calls do not count as repetitions.",
+			"other's calls do not count as repetitions. A call that fails alike, or finds nothing, in turn after turn counts by turns, unless the user asked for " +
+			"the same again, to look once more, or for the very thing by its name.",
 		Fix:     "Tell the agent in the tool's result what to do instead (\"no orders found; ask for the order number\"), or stop it after two equal answers.",
 		Example: "search_orders {\"query\":\"kettle\"} -> none, five times over",
 	},
@@ -72,6 +74,7 @@ func checkLoop(in *classify.Input) classify.Result {
 	for _, s := range seqs {
 		out = append(out, l.find(s)...)
 	}
+	out = append(out, l.acrossTurns()...)
 	if len(out) == 0 && l.unread {
 		return classify.Blind(trajectory.FactResults, "")
 	}
@@ -284,7 +287,9 @@ func primitive(block []beat) bool {
 }
 
 // judge decides on a lap: the longest stretch of repetitions with equal answers makes it a loop; answers that change make it polling. A
-// stretch that ended with another answer was worth waiting for, so it is no more than a warning, and only from Poll on unless it failed.
+// stretch that ended with another answer was worth waiting for, so it is no more than a warning, and only from Poll on unless it failed. One that
+// began after other answers is a call whose answers change, and happen to be equal at the end: a die, a clock, a queue. After a single one it may be
+// that the first call did what all others find done.
 // What only earlier traces did is theirs.
 func (l *looper) judge(seq []beat, at lap) (classify.Finding, bool) {
 	from, n, class := l.stretch(seq, at)
@@ -296,7 +301,7 @@ func (l *looper) judge(seq []beat, at lap) (classify.Finding, bool) {
 	case n >= l.p.Warn && class == "unknown" && foreign:
 		l.unread = true
 		return classify.Finding{}, false
-	case n >= l.p.Warn && (!movedOn || class == "error"):
+	case n >= l.p.Warn && class == "error", n >= l.p.Warn && !movedOn && (from == 0 || from == 1 && n >= l.p.Match || n >= l.p.Poll):
 		return l.finding(seq, at, from, n, class, movedOn), true
 	case at.reps >= l.p.Match && l.doubled(seq, at):
 		return l.finding(seq, at, 0, at.reps, "written", false), true

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/pawl-dev/pawl/classify"
-	"github.com/pawl-dev/pawl/classify/catalog"
 	"github.com/pawl-dev/pawl/classify/effect"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
@@ -76,10 +75,6 @@ func (l *looper) why(calls []int, class string, movedOn bool) string {
 		return " and failed alike each time"
 	}
 	return " and the same answer each time, so nothing new could come of it"
-}
-
-func (l *looper) writes(call int) bool {
-	return effect.ToolOf(l.t, l.in.Catalog, &l.t.ToolCalls[call]).Effect == catalog.EffectWrite
 }
 
 const cutAnswer = "cut"

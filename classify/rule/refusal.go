@@ -1,9 +1,9 @@
 package rule
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
@@ -74,11 +74,5 @@ func speaker(list []says, text string) string {
 	return ""
 }
 
-// errorShape is how tools that never fail by status say that they failed.
-var errorShape = regexp.MustCompile(`(?i)^["\s]*(\[?\{\s*"?(error|errors|is_?error|status)"?\s*:\s*"?(error|failed|failure|true)|\[?\{\s*"?errors?"?\s*:\s*("[^"]|\{|\[\s*[^\]\s])|error\b|exception\b|traceback|[a-z_.]*(error|exception):|failed\b|invalid\b|unknown tool|tool .{0,80}not found|mcp error|fix the errors)`)
-
 // looksFailed says that a result reads as an error although nothing marks it as one.
-func looksFailed(c *trajectory.ToolCall) bool {
-	raw := c.Result.Raw
-	return errorShape.MatchString(strings.TrimSpace(raw[:min(len(raw), 300)]))
-}
+func looksFailed(c *trajectory.ToolCall) bool { return classify.LooksFailed(c) }

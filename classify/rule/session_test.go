@@ -43,6 +43,15 @@ func repeated(n int, first, rest string) string {
 	return strings.Join(out, "\n---\n")
 }
 
+// pushed is a session whose traces are turns, each with one call of the same, one answer and a reply.
+func pushed(answer string, words ...string) string {
+	var out []string
+	for i, said := range append([]string{"Find it for me"}, words...) {
+		out = append(out, fmt.Sprintf("user %s\nmodel m%d agent=a\ncall c%d get {\"name\":\"thing seven\"}\n  %s\nmodel r%d agent=a text=Sorry.", said, i, i, answer, i))
+	}
+	return strings.Join(out, "\n---\n")
+}
+
 // TestLoopsAcrossTraces holds what counts as a loop of a session: the same again within one turn, as the traces themselves tell.
 func TestLoopsAcrossTraces(t *testing.T) {
 	for _, tc := range []struct {
@@ -54,7 +63,12 @@ func TestLoopsAcrossTraces(t *testing.T) {
 		{"three in one turn", repeated(3, "user Find it\n", "goes on\n"), classify.Warning, 3},
 		{"two in one turn", repeated(2, "user Find it\n", "goes on\n"), "", 0},
 		{"the user asks again each time", repeated(6, "user Find it\n", "user Find it\n"), "", 0},
-		{"the user says another word each time", repeated(6, "user Find it\n", "goes on\nuser Go on\n"), "", 0},
+		{"the user says another word each time", repeated(6, "user Find it\n", "goes on\nuser Go on\n"), classify.Blocking, 6},
+		{"the user pushes in other words, and it fails alike", pushed("error {\"error\":\"no such thing\"}", "Still wrong", "It did not help", "continue", "No."), classify.Blocking, 5},
+		{"the user pushes twice", pushed("error {\"error\":\"no such thing\"}", "Still wrong", "It did not help"), classify.Warning, 3},
+		{"the user asks for news", pushed("error {\"error\":\"no such thing\"}", "Any news?", "Check again", "And now?", "Try once more"), "", 0},
+		{"the user asks for the thing by its name", pushed("error {\"error\":\"no such thing\"}", "Still wrong, I want thing seven", "thing seven!", "Not that. Thing seven", "go on with thing seven"), "", 0},
+		{"what is read works", pushed("ok {\"thing\":\"seven\"}", "Still wrong", "It did not help", "continue", "No."), "", 0},
 		{"nobody knows what the traces have to do with each other", repeated(6, "user Find it\n", ""), "", 0},
 		{"without a word of the user's", repeated(6, "", ""), "", 0},
 		{"an answer in between", "user Find it\n" + strings.ReplaceAll(repeated(5, "", "goes on\n"), "  ok none", "  ok none\nmodel x agent=a text=None."), "", 0},
@@ -74,6 +88,7 @@ func TestLoopsAcrossTraces(t *testing.T) {
 					t.Fatalf("a single trace shows it: %+v", f)
 				}
 			}
+			same(t, engine(t), tc.name, parts)
 			got := engine(t).ClassifySession(trajectory.Join(parts), nil)
 			if tc.severity == "" {
 				if len(got) > 0 {

@@ -250,13 +250,13 @@ func randomTrace(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString("trace service=shop session=s\n")
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
-	if r.IntN(6) == 0 {
-		b.WriteString("user " + one("Where is it?", "Again, please.") + "\n")
+	if r.IntN(3) == 0 {
+		b.WriteString("user " + one("Where is it?", "Again, please.", "Go on", "Still wrong!", "I mean the note of 1 and not another one", "No.") + "\n")
 	}
 	for i := range 1 + r.IntN(4) {
 		fmt.Fprintf(&b, "model m%d agent=a\ncall c%d %s %s\n  %s\n", i, i, one("get", "get", "get", "functions.get"),
 			one(`{"id":1}`, `{"id":1}`, `{"id":1}`, `{"id":1,"request_id":"r`+one("1", "2")+`"}`, `{"id":1,"note":""}`, `{"id":2}`, `{}`, `{"note":""}`, `id is 1`),
-			one(`ok {"n":[]}`, `ok {"n":[]}`, `ok {"n":[]}`, `ok {"n":[],"at":"2026-01-0`+one("1", "2")+`T00:00:00Z"}`, `ok nothing`, `ok nothing at 2026-01-01T00:00:00Z`,
+			one(`ok {"n":[]}`, `ok {"n":[]}`, `ok {"n":[]}`, `ok {"n":[],"at":"2026-01-0`+one("1", "2")+`T00:00:00Z"}`, `ok nothing`, `ok Error: no such id`, `ok nothing at 2026-01-01T00:00:00Z`,
 				`error {"error":"no such id `+one("17", "18")+`"}`, `error {"error":"no such id 18"}`, `timeout`, `unknown`, `noargs`))
 	}
 	return b.String()
