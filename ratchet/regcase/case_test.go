@@ -15,7 +15,7 @@ import (
 )
 
 func example() Case {
-	v, m, d := "1.4.2", "gpt-4.1-mini", "ab12"
+	v, m, d := "1.4.2", "gpt-4.1-mini", SHA256(nil)
 	n := int64(1200)
 	fault := "missing"
 	fp := classify.NewFingerprint("loop", "shop", "support", classify.Names("tools", "get_order"), classify.Number("period", 1), classify.Word("result", "same"))
@@ -34,7 +34,7 @@ func example() Case {
 		},
 		Expect: Expect{Never: []Never{{Label: "loop", Rule: "loop@1", Params: NewJSON([]byte(`{"match":5}`))}}, Liveness: Liveness{true, true, []string{}, 0},
 			Criteria: []Criterion{}, Budget: &Budget{TotalTokens: &n, Tolerance: 0.2, Baseline: "x"}},
-		Runs: Runs{5, "soft", 0.8}, Weak: true, Trace: TraceFile{JSONFile, "00"},
+		Runs: Runs{5, "soft", 0.8}, Weak: true, Trace: TraceFile{JSONFile, SHA256([]byte("{}"))},
 	}
 }
 
@@ -81,7 +81,7 @@ func TestDecodeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
-		"newer version":        {"pawl/v1alpha1", "pawl/v9", "newer one may read it"},
+		"newer version":        {"pawl/v1\n", "pawl/v9\n", "a newer pawl wrote it"},
 		"unknown key":          {"owner: null", "owner: null\nsurprise: 1", "surprise"},
 		"unknown state":        {"state: pending", "state: asleep", "asleep"},
 		"quarantine by nobody": {"state: pending", "state: {quarantined: {reason: x, review: 2026-12-01}}", "owner"},
@@ -145,7 +145,12 @@ func TestWriteKeepsWhatIsThere(t *testing.T) {
 	// Another failure that holds the id pushes the newcomer to a longer one.
 	other := example()
 	other.Fingerprint = classify.NewFingerprint("loop", "shop", "support", classify.Names("tools", "other"))
-	forged, _ := Encode(func() Case { x := other; x.ID = example().ID; return x }())
+	forged, _ := Encode(func() Case {
+		x := other
+		x.ID = example().ID
+		x.Fingerprint.Aliases = []string{example().Fingerprint.Digest()}
+		return x
+	}())
 	if err := os.WriteFile(filepath.Join(dir, "loop", c.ID, CaseFile), forged, 0o644); err != nil {
 		t.Fatal(err)
 	}

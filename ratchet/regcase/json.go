@@ -1,10 +1,7 @@
 package regcase
 
 import (
-	"fmt"
-
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/goccy/go-yaml"
 )
 
 // JSON is any JSON value inside a case, with sorted keys, no blanks, and numbers as they were spelled: an id beyond 2^53 must survive. In YAML it
@@ -29,6 +26,9 @@ func NewJSON(raw []byte) JSON {
 		}
 		return JSON(s)
 	}
+	if string(v) == "null" {
+		return nil
+	}
 	return JSON(v)
 }
 
@@ -42,32 +42,6 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON takes the value over in canonical form.
 func (j *JSON) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		*j = nil
-		return nil
-	}
 	*j = NewJSON(b)
 	return nil
-}
-
-// MarshalYAML writes the value in flow style.
-func (j JSON) MarshalYAML() ([]byte, error) { return j.MarshalJSON() }
-
-// UnmarshalYAML reads flow JSON as it stands and any other YAML by its JSON meaning.
-func (j *JSON) UnmarshalYAML(b []byte) error {
-	if jsontext.Value(b).IsValid() {
-		return j.UnmarshalJSON(jsontext.Value(b))
-	}
-	v, err := yaml.YAMLToJSON(b)
-	if err != nil {
-		return fmt.Errorf("value is not YAML: %w", err)
-	}
-	return j.UnmarshalJSON([]byte(jsontext.Value(trimSpace(v))))
-}
-
-func trimSpace(b []byte) []byte {
-	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == ' ') {
-		b = b[:len(b)-1]
-	}
-	return b
 }

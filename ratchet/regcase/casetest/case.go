@@ -98,7 +98,7 @@ func Input(r *rand.Rand) regcase.Input {
 		in.Clock = new(moment(r))
 	}
 	if r.IntN(4) == 0 {
-		in.Mode, in.Goal, in.Facts = "simulated", pick(r, texts), append(in.Facts, pick(r, texts))
+		in.Mode, in.Goal, in.Facts = "simulated", pick(r, []string{"a refund", "- to know: where"}), append(in.Facts, pick(r, texts))
 	}
 	return in
 }
@@ -153,7 +153,7 @@ func offered(r *rand.Rand) []regcase.Tool {
 		if r.IntN(3) == 0 {
 			continue
 		}
-		t := regcase.Tool{Name: name, SchemaSHA256: maybe(r, digest(r)), Effect: pick(r, []string{"read", "write", "unknown"})}
+		t := regcase.Tool{Name: name, SchemaSHA256: maybe(r, digest(r)), Effect: pick(r, []string{"read", "write", "unknown"}), Idempotent: r.IntN(4) == 0}
 		if r.IntN(3) == 0 {
 			t.Schema = regcase.NewJSON([]byte(`{"type":"object","required":["order_id"],"properties":{"order_id":{"type":"string"}}}`))
 			t.SchemaSHA256 = new(regcase.SHA256(t.Schema))

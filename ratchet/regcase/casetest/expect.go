@@ -11,7 +11,7 @@ import (
 func Expect(r *rand.Rand, label classify.Label) regcase.Expect {
 	e := regcase.Expect{Never: []regcase.Never{Never(r, label)}, Liveness: liveness(r), Criteria: []regcase.Criterion{}}
 	if r.IntN(5) == 0 {
-		e.Never = append(e.Never, regcase.Never{Label: "unsafe_retry", Rule: "unsafe_retry@1"})
+		e.Never = append(e.Never, regcase.Never{Label: "unsafe_retry", Rule: "unsafe_retry@1", Severity: "blocking"})
 	}
 	if r.IntN(2) == 0 {
 		e.Trajectory = Trajectory(r)
@@ -36,11 +36,11 @@ func Never(r *rand.Rand, label classify.Label) regcase.Never {
 	switch label {
 	case classify.Loop:
 		match := pick(r, []string{"4", "5", "6"})
-		return regcase.Never{Label: "loop", Rule: "loop@3", Params: regcase.NewJSON([]byte(`{"warn":3,"match":` + match + `,"poll":10,"max_period":4}`))}
+		return regcase.Never{Label: "loop", Rule: "loop@3", Severity: pick(r, []string{"warning", "blocking"}), Params: regcase.NewJSON([]byte(`{"warn":3,"match":` + match + `,"poll":10,"max_period":4}`))}
 	case classify.HallucinatedTool:
-		return regcase.Never{Label: string(label), Rule: "hallucinated_tool@2"}
+		return regcase.Never{Label: string(label), Rule: "hallucinated_tool@2", Severity: "blocking"}
 	}
-	return regcase.Never{Label: string(label), Rule: "tool_args_schema_violation@3"}
+	return regcase.Never{Label: string(label), Rule: "tool_args_schema_violation@3", Severity: "blocking"}
 }
 
 func liveness(r *rand.Rand) regcase.Liveness {
