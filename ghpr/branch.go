@@ -82,28 +82,40 @@ func (w *run) buildCommit(ctx context.Context) error {
 			return err
 		}
 	}
-	parent, err := w.gh.Commit(ctx, w.in.FullName, base)
-	if err != nil {
-		return err
+	commit, err := w.makeCommit(ctx, base, w.in.Files, w.in.CommitMessage)
+	if err == nil {
+		w.in.Commit, w.in.BaseSHA = commit, base
 	}
-	files, err := w.contents(ctx)
+	return err
+}
+
+// makeCommit makes a commit with the files on top of another.
+func (w *run) makeCommit(ctx context.Context, on string, frozen []FrozenFile, message string) (sha string, err error) {
+	parent, err := w.gh.Commit(ctx, w.in.FullName, on)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return w.again(ctx, func(ctx context.Context) error {
+	files, err := w.contents(ctx, frozen)
+	if err != nil {
+		return "", err
+	}
+	var made github.Commit
+	err = w.again(ctx, func(ctx context.Context) error {
 		tree, err := w.gh.CreateTree(ctx, w.in.FullName, parent.Tree, files)
 		if err != nil {
 			return err
 		}
 		if tree == parent.Tree {
-			return w.park("the tree with our files equals the base's: GitHub took none of them", "tree "+tree)
+			return w.park("the tree with our files equals the one before: GitHub took none of them", "tree "+tree)
 		}
-		c, err := w.gh.CreateCommit(ctx, w.in.FullName, github.Commit{Tree: tree, Parents: []string{base}, Message: w.in.CommitMessage})
-		if err == nil {
-			w.in.Commit, w.in.BaseSHA = c.SHA, base
-		}
+		made, err = w.gh.CreateCommit(ctx, w.in.FullName, github.Commit{Tree: tree, Parents: []string{on}, Message: message})
 		return err
 	})
+	if err == nil && w.in.SignOff != "" && made.Author != w.in.SignOff {
+		return "", w.park("the commit's author and the sign-off differ, which a DCO check refuses", "author "+made.Author, "sign-off "+w.in.SignOff,
+			"write the author as ghpr.sign_off and press look again")
+	}
+	return made.SHA, err
 }
 
 // again repeats harmless writes: content-named, or pointed to by nothing.
@@ -123,7 +135,7 @@ func (w *run) again(ctx context.Context, fn func(context.Context) error) error {
 func (w *run) baseHead(ctx context.Context) (string, error) {
 	base, err := w.gh.Ref(ctx, w.in.FullName, w.in.Base)
 	if isAbsent(err) {
-		return "", w.park("the base branch "+w.in.Base+" does not exist", err.Error())
+		return "", w.park("the base branch "+w.in.Base+" does not exist", err.Error(), "the default branch is "+orNone(w.repo.DefaultBranch)+": if it was renamed, name it as base in targets")
 	}
 	return base, err
 }
@@ -134,36 +146,77 @@ func isEmpty(err error) bool {
 	return ok && e.Kind == github.Refused && e.Says("repository is empty")
 }
 
-// inspectBase makes sure that the base has none of our paths. All of them with our content: nothing to do. Any other way: a person.
+// inspectBase makes sure that the base has none of our paths, or for a tightening all of them. With our content already: nothing to do. Any other
+// way: a person.
 func (w *run) inspectBase(ctx context.Context, base string) error {
-	there := map[string]string{}
-	for _, dir := range parents(w.in.Files) {
-		entries, err := w.gh.Entries(ctx, w.in.FullName, dir, base)
-		if err != nil && !isAbsent(err) {
-			return err
-		}
-		for _, e := range entries {
-			there[e.Path] = e.SHA
-			if e.Path == dir {
-				return w.park("a file stands where a directory is needed", dir)
-			}
+	there, err := w.entries(ctx, base, w.in.Files)
+	if err != nil {
+		return err
+	}
+	for _, f := range w.in.Files {
+		if _, ok := there[path.Dir(f.Path)]; ok {
+			return w.park("a file stands where a directory is needed", path.Dir(f.Path))
 		}
 	}
-	var same, other []string
+	var same, other, missing []string
 	for _, f := range w.in.Files {
 		switch blob, ok := there[f.Path]; {
 		case ok && blob == f.Blob:
 			same = append(same, "same: "+f.Path)
 		case ok:
 			other = append(other, "differs: "+f.Path+" has "+blob+", ours "+f.Blob)
+		default:
+			missing = append(missing, "missing: "+f.Path)
 		}
 	}
 	switch {
 	case len(same) == len(w.in.Files):
 		w.in.Receipt.State, w.in.Receipt.ObservedAt = StateAbsorbed, w.now()
 		return errSettled
+	case w.in.kind() == KindTighten && len(missing)+len(same) > 0:
+		return w.park("the base lacks some of the files that were to be replaced, or has them already", append(missing, same...)...)
+	case w.in.kind() == KindTighten:
+		return w.tighter(ctx, base)
 	case len(same)+len(other) > 0:
 		return w.park("the base has some of these paths already; only additions are made", append(other, same...)...)
+	}
+	return nil
+}
+
+// entries gives what stands at a commit in the directories of the files: ids by path. A directory that is a file there is in it itself.
+func (w *run) entries(ctx context.Context, at string, files []FrozenFile) (map[string]string, error) {
+	there := map[string]string{}
+	for _, dir := range parents(files) {
+		entries, err := w.gh.Entries(ctx, w.in.FullName, dir, at)
+		if err != nil && !isAbsent(err) {
+			return nil, err
+		}
+		for _, e := range entries {
+			there[e.Path] = e.SHA
+		}
+	}
+	return there, nil
+}
+
+// tighter has the files judged against what the base holds.
+func (w *run) tighter(ctx context.Context, base string) error {
+	if w.judge == nil {
+		return w.park("nothing here can tell whether the change loosens a file", "files "+w.in.Files[0].Path+" ...")
+	}
+	head, err := w.contents(ctx, w.in.Files)
+	if err != nil {
+		return err
+	}
+	var before, after []File
+	for _, f := range head {
+		text, err := w.gh.Text(ctx, w.in.FullName, f.Path, base)
+		if err != nil {
+			return err
+		}
+		before, after = append(before, File{Path: f.Path, Content: text}), append(after, File{Path: f.Path, Content: f.Content})
+	}
+	if err := w.judge(before, after); err != nil {
+		return w.park("the change would loosen what the base holds", err.Error())
 	}
 	return nil
 }
@@ -171,15 +224,19 @@ func (w *run) inspectBase(ctx context.Context, base string) error {
 func parents(files []FrozenFile) []string {
 	var dirs []string
 	for _, f := range files {
-		dirs = append(dirs, path.Dir(f.Path))
+		if dir := path.Dir(f.Path); dir != "." {
+			dirs = append(dirs, dir)
+		} else {
+			dirs = append(dirs, f.Path) // in the root: the file by itself
+		}
 	}
 	return sorted(dirs)
 }
 
 // contents gives the files with their text, checked against the blob ids.
-func (w *run) contents(ctx context.Context) ([]github.File, error) {
-	out := make([]github.File, len(w.in.Files))
-	for i, f := range w.in.Files {
+func (w *run) contents(ctx context.Context, files []FrozenFile) ([]github.File, error) {
+	out := make([]github.File, len(files))
+	for i, f := range files {
 		text := f.Content
 		if text == "" && w.content != nil {
 			var err error
@@ -210,24 +267,13 @@ func (w *run) verifyBranch(ctx context.Context) error {
 	if cmp.AheadBy != 1 {
 		bad = append(bad, fmt.Sprintf("%d commits, want 1", cmp.AheadBy))
 	}
-	want := map[string]string{}
-	for _, f := range w.in.Files {
-		want[f.Path] = f.Blob
+	status := "added"
+	if w.in.kind() == KindTighten {
+		status = "modified"
 	}
-	for _, c := range cmp.Files {
-		blob, ours := want[c.Path]
-		if !ours || c.Status != "added" || c.Blob != blob {
-			bad = append(bad, c.Status+" "+c.Path+" "+c.Blob)
-		}
-		delete(want, c.Path)
-	}
-	for p := range want {
-		bad = append(bad, "missing "+p)
-	}
-	if len(bad) == 0 {
+	if bad = append(bad, differs(cmp.Files, w.in.Files, status)...); len(bad) == 0 {
 		return nil
 	}
-	slices.Sort(bad)
 	return w.park("the branch does not hold our additions and nothing else", bad[:min(len(bad), 50)]...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,11 +30,17 @@ type File struct {
 	Content string // UTF-8 text
 }
 
+// OnboardFiles are what an onboarding may make beside one directory and a README.md in the set.
+var OnboardFiles = []string{"pawl.yaml", ".github/workflows/pawl.yml"}
+
 // Change is what somebody wants in a repository. Freeze turns it into an Intent.
 type Change struct {
 	Repo          string   // owner/name
 	Base          string   // branch to merge into
-	Dir           string   // the directory that all files lie in
+	Kind          Kind     // default KindAdd
+	Dir           string   // the directory that all files lie in: the set
+	Also          []string // further directories that files may be added in
+	SignOff       string   // "name <mail>" of the commit's author: adds a Signed-off-by trailer, for repositories that ask for one
 	Key           string   // what the change is about: opaque, the same for the same subject
 	Prefix        string   // begins the branch; default DefaultPrefix
 	Slug          string   // a word or two for the branch; optional
@@ -41,7 +48,7 @@ type Change struct {
 	Title         string   // one line, no text from outside
 	Body          []Block  // Markdown; text from outside only through Inline and Fence
 	CommitMessage string   // default: the title; the trailer is added
-	Files         []File   // additions
+	Files         []File   // what is added; for KindTighten, what replaces
 	Labels        []string // best effort
 	Identities    []string // opaque names of what the change carries, for the marker
 }
@@ -57,11 +64,11 @@ var (
 func Freeze(c Change) (Intent, error) {
 	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
 	c.CommitMessage = cmp.Or(c.CommitMessage, c.Title)
-	files, err := freezeFiles(c.Dir, c.Files)
-	if err := errors.Join(checkNames(c), checkTexts(c), err); err != nil {
+	files, err := freezeFiles(c.Files)
+	if err := errors.Join(checkNames(c), checkTexts(c.Title, c.CommitMessage), err, c.checkPlaces()); err != nil {
 		return Intent{}, fmt.Errorf("ghpr: freeze %s: %w", cmp.Or(c.Title, c.Key), err)
 	}
-	in := Intent{Version: version, Repo: c.Repo, Base: c.Base, Dir: c.Dir, Key: c.Key, Prefix: c.Prefix,
+	in := Intent{Version: version, Kind: c.Kind, SignOff: c.SignOff, Repo: c.Repo, Base: c.Base, Dir: c.Dir, Key: c.Key, Prefix: c.Prefix,
 		Branch: cmp.Or(c.Branch, branchName(c.Prefix, c.Slug, c.Key, files)), Title: c.Title, Files: files,
 		Labels: sorted(c.Labels), Identities: sorted(c.Identities),
 		Steps: Steps{Ref: Step{Outcome: Planned}, PR: Step{Outcome: Planned}, Labels: Step{Outcome: Planned}}}
@@ -69,27 +76,68 @@ func Freeze(c Change) (Intent, error) {
 		return Intent{}, fmt.Errorf("ghpr: freeze %s: %w", c.Title, err)
 	}
 	in.ID = intentID(in.Repo, in.Base, in.Key, in.Branch, in.Files)
-	in.CommitMessage = withTrailer(c.CommitMessage, in.ID)
+	in.CommitMessage = withTrailer(c.CommitMessage, in.ID, in.SignOff)
 	if err := in.freezeBody(c.Body); err != nil {
 		return Intent{}, err
 	}
 	return in, nil
 }
 
-func (in *Intent) freezeBody(blocks []Block) error {
+func (in *Intent) freezeBody(blocks []Block) (err error) {
 	m := Marker{Version: version, Intent: in.ID, Key: in.Key, Identities: in.Identities, Labels: in.Labels}
-	room := MaxBody - len(RenderMarker(m, "")) - 64 // the hash and the length come on top
-	body, err := FitBody(blocks, room)
-	if err == nil {
-		err = checkBody(body)
-	}
-	if err != nil {
+	if in.Body, in.BodyHash, err = m.fill(blocks); err != nil {
 		return fmt.Errorf("ghpr: freeze %s: %w", in.Title, err)
 	}
-	in.BodyHash = hashText(body)
-	in.Body = RenderMarker(m, body)
 	in.Seal = in.seal()
 	return nil
+}
+
+// fill renders the blocks into a body with the marker, as large as a body may be.
+func (m Marker) fill(blocks []Block) (body, hash string, err error) {
+	room := MaxBody - len(RenderMarker(m, "")) - 64 // the hash and the length come on top
+	text, err := FitBody(blocks, room)
+	if err == nil {
+		err = checkBody(text)
+	}
+	return RenderMarker(m, text), hashText(text), err
+}
+
+var signRE = regexp.MustCompile(`^[^<>\r\n]{1,100} <[^<>@\s]{1,100}@[^<>@\s]{1,100}>$`)
+
+// checkPlaces refuses a file that the change's kind does not let be written.
+func (c Change) checkPlaces() error {
+	kind := cmp.Or(c.Kind, KindAdd)
+	var errs []error
+	if c.SignOff != "" && !signRE.MatchString(c.SignOff) {
+		errs = append(errs, fmt.Errorf("sign-off %q: want name <mail>", c.SignOff))
+	}
+	switch kind {
+	case KindAdd, KindTighten, KindOnboard:
+	default:
+		errs = append(errs, fmt.Errorf("kind %q: want add, tighten or onboard", c.Kind))
+	}
+	example := ""
+	for _, f := range c.Files {
+		dirs := []string{c.Dir}
+		switch {
+		case kind == KindAdd:
+			dirs = append(dirs, c.Also...)
+		case kind != KindOnboard:
+		case slices.Contains(OnboardFiles, f.Path), f.Path == c.Dir+"/README.md":
+			continue
+		default:
+			if example = cmp.Or(example, path.Dir(f.Path)); path.Dir(f.Path) != example || path.Dir(example) == c.Dir || example == c.Dir {
+				errs = append(errs, fmt.Errorf("path %q: an onboarding makes %s, %s/README.md and one case", f.Path, strings.Join(OnboardFiles, ", "), c.Dir))
+			}
+		}
+		if !slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(f.Path, dir+"/") }) {
+			errs = append(errs, fmt.Errorf("path %q: outside of the directory %q", f.Path, c.Dir))
+		}
+	}
+	for _, dir := range c.Also {
+		errs = append(errs, github.CheckPath(dir))
+	}
+	return errors.Join(errs...)
 }
 
 func checkNames(c Change) error {
@@ -125,22 +173,22 @@ func checkPrefix(in Intent) error {
 	return nil
 }
 
-func checkTexts(c Change) error {
+func checkTexts(title, message string) error {
 	var errs []error
-	if c.Title == "" || len(c.Title) > MaxTitle || strings.ContainsAny(c.Title, "\r\n") {
-		errs = append(errs, fmt.Errorf("title: %d bytes: want one line of 1 to %d", len(c.Title), MaxTitle))
+	if title == "" || len(title) > MaxTitle || strings.ContainsAny(title, "\r\n") {
+		errs = append(errs, fmt.Errorf("title: %d bytes: want one line of 1 to %d", len(title), MaxTitle))
 	}
-	if len(c.CommitMessage) > 10_000 || strings.Contains(c.CommitMessage, Trailer+":") {
-		errs = append(errs, fmt.Errorf("commit message: want at most 10,000 bytes, without a %s trailer", Trailer))
+	if len(message) > 10_000 || strings.Contains(message, Trailer+":") || strings.Contains(strings.ToLower(message), "signed-off-by:") {
+		errs = append(errs, fmt.Errorf("commit message: want at most 10,000 bytes, without a %s or Signed-off-by trailer", Trailer))
 	}
-	errs = append(errs, plainText("title", c.Title))
-	for line := range strings.Lines(c.CommitMessage) {
+	errs = append(errs, plainText("title", title))
+	for line := range strings.Lines(message) {
 		errs = append(errs, plainText("commit message", strings.TrimSuffix(line, "\n")))
 	}
 	return errors.Join(errs...)
 }
 
-func freezeFiles(dir string, files []File) ([]FrozenFile, error) {
+func freezeFiles(files []File) ([]FrozenFile, error) {
 	if len(files) == 0 || len(files) > MaxFiles {
 		return nil, fmt.Errorf("%d files: want 1 to %d", len(files), MaxFiles)
 	}
@@ -148,9 +196,6 @@ func freezeFiles(dir string, files []File) ([]FrozenFile, error) {
 	out := make([]FrozenFile, 0, len(files))
 	for _, f := range files {
 		errs = append(errs, github.CheckPath(f.Path), plainText("path", f.Path))
-		if !strings.HasPrefix(f.Path, dir+"/") {
-			errs = append(errs, fmt.Errorf("path %q: outside of the directory %q", f.Path, dir))
-		}
 		if !utf8.ValidString(f.Content) || strings.ContainsRune(f.Content, 0) || f.Content == "" {
 			errs = append(errs, fmt.Errorf("%s: want UTF-8 text that is not empty", f.Path))
 		}

@@ -21,15 +21,21 @@ type doubling struct {
 
 const maxSends = 3 // of one write in one run, each after proof that the one before did nothing
 
-// patience is how long a thing must stay away before it is absent: GitHub's reads may be half a minute old.
+// patience is how long a thing must stay away before it is absent: GitHub's reads may be half a minute old. The short waits are sat out; for the
+// long ones the run ends, so that one write in doubt does not hold up all others, and the next run goes on with the looking (Intent.Search).
 var patience = []time.Duration{1 * time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
+
+const satOut = 2 * time.Second
 
 // ensure carries out a doubling write at most once in effect: look; if it is provably absent, store Sent, send, and look again,
 // whatever the answer was. Only an object that was read back confirms.
 func (w *run) ensure(ctx context.Context, d doubling) error {
 	var refusal *github.Error
+	if d.step.Outcome == Refused { // the run before ended while it looked
+		refusal = &github.Error{Op: d.name, Kind: github.Refused, Message: d.step.Note}
+	}
 	for sends := 0; ; sends++ {
-		found, err := w.poll(ctx, d.step.Outcome, d.look)
+		found, err := w.poll(ctx, d.name, d.step.Outcome, d.look)
 		if err != nil {
 			return err
 		}
@@ -58,6 +64,7 @@ func (w *run) sendOnce(ctx context.Context, d doubling) (*github.Error, error) {
 	if err := d.prepare(ctx); err != nil {
 		return nil, err
 	}
+	delete(w.absent, d.name)
 	d.step.Outcome, d.step.Note = Sent, ""
 	d.step.Sends++
 	if err := w.store(ctx); err != nil {
@@ -85,22 +92,35 @@ func (w *run) sendOnce(ctx context.Context, d doubling) (*github.Error, error) {
 	}
 }
 
-// poll looks once if nothing can be there yet, else patiently: absent is only what stayed away for a minute and whose last read was
-// clean. A failed read proves nothing.
-func (w *run) poll(ctx context.Context, known Outcome, look func(context.Context) (bool, error)) (bool, error) {
-	waits := patience
-	if known == Planned {
-		waits = nil
+// poll looks once if nothing can be there yet, else patiently: absent is only what stayed away for a minute of clean looks. A failed read proves
+// nothing. Where the next look is far off the run is settled until then.
+// What one run found to be absent it looks for once after that.
+func (w *run) poll(ctx context.Context, what string, known Outcome, look func(context.Context) (bool, error)) (bool, error) {
+	if known == Planned || w.absent[what] {
+		return look(ctx)
 	}
-	for i := 0; ; i++ {
+	for failed := 0; ; {
 		found, err := look(ctx)
-		if found && err == nil {
-			return true, nil
-		}
-		if err != nil && !isUnknown(err) || i == len(waits) {
+		pause := satOut
+		switch looks := w.in.Search[what]; {
+		case err == nil && (found || looks == len(patience)):
+			delete(w.in.Search, what)
+			w.absent[what] = !found
+			return found, nil
+		case err == nil:
+			if w.in.Search == nil {
+				w.in.Search = map[string]int{}
+			}
+			w.in.Search[what]++
+			if pause = patience[looks]; pause > satOut {
+				return false, w.wait(what+" does not show yet: looks again", w.now().Add(pause))
+			}
+		case !isUnknown(err) || failed == 2:
 			return false, err
+		default:
+			failed++
 		}
-		if err := github.Sleep(ctx, waits[i]); err != nil {
+		if err := github.Sleep(ctx, pause); err != nil {
 			return false, err
 		}
 	}

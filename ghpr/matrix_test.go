@@ -30,7 +30,7 @@ func restart(t *testing.T, g *rig, n int) {
 	g.die = func(string) bool { seen++; killed = killed || seen == n+1; return killed }
 	g.saved = in.Slim()
 	g.opt.Content = contentOf(in)
-	if _, err := g.reconcile(t.Context(), in); err == nil {
+	if _, err := g.patient(t.Context(), in); err == nil {
 		t.Fatal("the kill had no effect")
 	}
 	g.die = nil
@@ -60,6 +60,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 	}
 	for n, p := range list {
 		t.Run(fmt.Sprintf("%02d %s", n, strings.ReplaceAll(p, "/", ".")), func(t *testing.T) {
+			pick(t, 4)
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { restart(t, newRig(t), n) })
 		})
@@ -107,6 +108,7 @@ func TestEachFaultAtEachStep(t *testing.T) {
 	for _, op := range append(writeOps, readOps...) {
 		for _, kind := range kindsOf(op) {
 			t.Run(op+" "+string(kind), func(t *testing.T) {
+				pick(t, 4)
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					g := newRig(t)
@@ -165,7 +167,7 @@ func TestStaleAfterConfirmation(t *testing.T) {
 		g := newRig(t)
 		g.fake.Inject(fakegithub.Fault{Op: "get-pull", Kind: fakegithub.StalePulls, Reads: 2}, fakegithub.Fault{Op: "get-pull", Skip: 4, Kind: fakegithub.StalePulls, Reads: 3})
 		in := frozen(t, change())
-		out, err := g.reconcile(t.Context(), in)
+		out, err := g.patient(t.Context(), in)
 		must(t, err)
 		if !out.Done() || out.Receipt.State != StateOpen {
 			t.Fatalf("%+v", out)
@@ -217,7 +219,7 @@ func TestSuccessIsWaitedFor(t *testing.T) {
 		g := newRig(t)
 		g.fake.Inject(fakegithub.Fault{Op: "create-ref", Kind: fakegithub.StaleRefs, Reads: 4}, fakegithub.Fault{Op: "create-pull", Kind: fakegithub.StalePulls, Reads: 9})
 		in := frozen(t, change())
-		out, err := g.reconcile(t.Context(), in)
+		out, err := g.patient(t.Context(), in)
 		must(t, err)
 		checkWorld(t, g, in)
 		if g.count("create-ref") != 1 || g.count("create-pull") != 1 || out.Steps.PR.Sends != 1 {

@@ -55,13 +55,17 @@ func branchName(prefix, slug, key string, files []FrozenFile) string {
 	return prefix + slug + "-" + tail
 }
 
-func withTrailer(message, id string) string {
+func withTrailer(message, id, signOff string) string {
 	message = strings.TrimRight(message, "\n ")
 	sep := "\n\n"
 	if last := message[strings.LastIndexByte(message, '\n')+1:]; strings.Contains(message, "\n\n") && trailerRE.MatchString(last) {
 		sep = "\n" // git takes only the last paragraph for trailers
 	}
-	return message + sep + Trailer + ": " + id + "\n"
+	message += sep + Trailer + ": " + id + "\n"
+	if signOff != "" {
+		message += "Signed-off-by: " + signOff + "\n"
+	}
+	return message
 }
 
 // hasTrailer reports whether a commit message carries the id, on a line of its own.

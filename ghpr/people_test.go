@@ -241,7 +241,7 @@ func TestPeople(t *testing.T) {
 				if w.faults != nil {
 					g.fake.Inject(w.faults(t, g, in)...)
 				}
-				out, err := g.reconcile(t.Context(), in)
+				out, err := g.patient(t.Context(), in)
 				if err != nil {
 					t.Logf("reconcile: %v", err)
 				}
@@ -397,6 +397,7 @@ func TestMadePublicParks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t)
 		must(t, g.fake.Edit("acme", "shop", func(r *fakegithub.Repo) { r.Private = true }))
+		g.opt.Public = nil
 		g.fake.Inject(fakegithub.Fault{Op: "create-ref", Kind: fakegithub.Limit403Retry})
 		out, err := g.reconcile(t.Context(), frozen(t, change()))
 		if err == nil || !out.NotBefore.Equal(time.Now().Add(30*time.Second)) {

@@ -57,7 +57,7 @@ func (r *Reconciler) Preview(ctx context.Context, now time.Time, in Intent) (Pla
 	if r.gh == nil {
 		return plan, nil
 	}
-	w := &run{Reconciler: r, in: in.clone(), stored: in, start: time.Now(), now0: now}
+	w := &run{Reconciler: r, in: in.clone(), stored: in, start: time.Now(), now0: now, absent: map[string]bool{}}
 	err := w.survey(ctx, &plan)
 	if w.in.Parked != nil {
 		plan.Blocked = w.in.Parked.Reason
@@ -76,6 +76,9 @@ func (r *Reconciler) Preview(ctx context.Context, now time.Time, in Intent) (Pla
 // survey makes the reads of a run, in its order.
 func (w *run) survey(ctx context.Context, plan *Plan) error {
 	if err := w.preflight(ctx); err != nil {
+		return err
+	}
+	if err := w.mayWrite(ctx); err != nil {
 		return err
 	}
 	found, err := w.lookPull(ctx)

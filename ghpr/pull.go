@@ -13,9 +13,8 @@ import (
 
 // pullWrite is the opening of our pull request.
 func (w *run) pullWrite() doubling {
-	tries := 0
 	return doubling{
-		name: "create pull request for " + w.in.Branch, step: &w.in.Steps.PR, look: w.lookPull,
+		name: w.pullName(), step: &w.in.Steps.PR, look: w.lookPull,
 		prepare: func(ctx context.Context) error {
 			if err := w.checkLimits(ctx); err != nil {
 				return err
@@ -29,7 +28,7 @@ func (w *run) pullWrite() doubling {
 			return err
 		},
 		refused: func(ctx context.Context, e *github.Error) error {
-			if tries++; e.Says("head invalid", "head sha can't be blank") && tries == 1 {
+			if e.Says("head invalid", "head sha can't be blank") && w.in.Steps.PR.Sends <= 2 {
 				return nil // the branch was not visible to that call yet
 			}
 			if e.Says("no commits between") {
@@ -40,9 +39,11 @@ func (w *run) pullWrite() doubling {
 	}
 }
 
+func (w *run) pullName() string { return "create pull request for " + w.in.Branch }
+
 // branchIsOurs looks at the branch right before a pull request is opened from it: there, ours, and nothing on it but our additions.
 func (w *run) branchIsOurs(ctx context.Context) error {
-	found, err := w.poll(ctx, Confirmed, w.lookRef)
+	found, err := w.poll(ctx, "the branch "+w.in.Branch, Confirmed, w.lookRef)
 	switch {
 	case err != nil:
 		return err
@@ -133,9 +134,9 @@ func (w *run) notOurs(ctx context.Context, p github.Pull) (string, error) {
 	switch m, _, ok := ParseMarker(p.Body); {
 	case p.Author != w.self:
 		return "opened by " + Inline(p.Author, 60), nil
-	case p.BaseRef != w.in.Base:
+	case p.BaseRef != w.in.Base && !(ok && m.Intent == w.in.ID):
 		return "goes to " + Inline(p.BaseRef, 60), nil
-	case ok && m.Intent == w.in.ID, p.HeadSHA == w.in.Commit && w.in.Commit != "":
+	case ok && m.Intent == w.in.ID, p.HeadSHA == w.in.Commit && w.in.Commit != "": // people may send it elsewhere; a renamed base does
 		return "", nil
 	case ok:
 		return "carries another intent, " + Inline(m.Intent, 60), nil
@@ -144,17 +145,28 @@ func (w *run) notOurs(ctx context.Context, p github.Pull) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !hasTrailer(c.Message, w.in.ID) {
+	if !w.in.ours(c.Message) {
 		return "has neither our marker nor our commit", nil
 	}
 	return "", nil
 }
 
+// labelWord begins the labels by which people speak to us: pawl:stop, pawl:false-alarm.
+const labelWord = "pawl:"
+
 // receive notes what a pull request looks like now.
 func (w *run) receive(p github.Pull) {
 	r := &w.in.Receipt
 	r.Number, r.URL, r.Head, r.Commit, r.ObservedAt = p.Number, p.URL, p.HeadSHA, w.in.Commit, w.now()
-	r.ClosedBy, r.MergedBy, r.MergeSHA = "", "", ""
+	r.ClosedBy, r.MergedBy, r.MergeSHA, r.Base, r.Labels = "", "", "", "", nil
+	if p.BaseRef != w.in.Base {
+		r.Base = p.BaseRef
+	}
+	for _, l := range sorted(p.Labels) {
+		if strings.HasPrefix(strings.ToLower(l), labelWord) && !slices.Contains(w.in.Labels, l) {
+			r.Labels = append(r.Labels, strings.ToLower(l))
+		}
+	}
 	switch {
 	case p.Merged:
 		r.State, r.MergedBy, r.MergeSHA = StateMerged, p.MergedBy, p.MergeSHA
@@ -172,6 +184,11 @@ func (w *run) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.Merged && was.State != StateMerged {
+		if w.in.Receipt.Edited, err = w.edited(ctx, p); err != nil {
+			return err
+		}
+	}
 	if w.receive(p); w.in.Receipt.State != StateClosed {
 		return nil
 	}
@@ -183,10 +200,29 @@ func (w *run) observe(ctx context.Context) error {
 	return nil
 }
 
+// edited names the paths that a merge has otherwise than we proposed them: what people made of them is the truth from then on.
+func (w *run) edited(ctx context.Context, p github.Pull) (paths []string, err error) {
+	at := p.MergeSHA
+	if !github.IsSHA(at) {
+		at = p.BaseRef
+	}
+	files := w.in.allFiles()
+	if u := w.in.Update; u != nil && u.Ref.Outcome == Confirmed {
+		files = append(files, u.Files...)
+	}
+	there, err := w.entries(ctx, at, files)
+	for _, f := range files {
+		if there[f.Path] != f.Blob {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths, err
+}
+
 // readPull reads our pull request by number, patiently: one that was just made may be absent for a while.
 func (w *run) readPull(ctx context.Context) (p github.Pull, err error) {
 	var absent error
-	found, err := w.poll(ctx, Confirmed, func(ctx context.Context) (bool, error) {
+	found, err := w.poll(ctx, fmt.Sprintf("pull request %d", w.in.Receipt.Number), Confirmed, func(ctx context.Context) (bool, error) {
 		if p, err = w.gh.Pull(ctx, w.in.FullName, w.in.Receipt.Number); isAbsent(err) {
 			absent = err
 			return false, nil
@@ -208,7 +244,7 @@ func (r *Reconciler) Observe(ctx context.Context, now time.Time, in Intent) (Int
 	if r.gh == nil || in.Steps.PR.Outcome != Confirmed {
 		return in, nil
 	}
-	w := &run{Reconciler: r, in: in.clone(), stored: in, start: time.Now(), now0: now}
+	w := &run{Reconciler: r, in: in.clone(), stored: in, start: time.Now(), now0: now, absent: map[string]bool{}}
 	repo, err := r.gh.RepoByID(ctx, in.RepoID)
 	if err != nil {
 		return in, err

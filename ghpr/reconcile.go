@@ -45,6 +45,15 @@ type Options struct {
 	Transport http.RoundTripper // the network; default: net/http's, with proxies from the environment
 	Pace      time.Duration     // between two writes; default 1 s; negative: none, for a loopback host only
 	Limits    Limits
+	// Public says whether what we write may be seen by everybody, by the repository's name as configured. Without consent nothing is written to a
+	// public repository. Default: no.
+	Public func(repo string) bool
+	// Enabled reads the file SwitchFile of the repository's default branch, which may switch us off there. It is asked before each round of writes;
+	// without the file the answer is yes. Default: no such file.
+	Enabled    func(text string) (bool, error)
+	SwitchFile string
+	// Tighter says that no file of head is looser than the one of base at its path, or which is and why. Without it nothing is ever replaced.
+	Tighter func(base, head []File) error
 	// Content gives the text of a blob, for intents stored without it (Intent.Slim). The text must have that blob id.
 	Content func(ctx context.Context, blob string) (string, error)
 }
@@ -60,6 +69,10 @@ type Reconciler struct {
 	gh      *github.Client // nil without a credential
 	limits  Limits
 	content func(ctx context.Context, blob string) (string, error)
+	public  func(repo string) bool
+	enabled func(text string) (bool, error)
+	file    string
+	judge   func(base, head []File) error
 
 	mu    sync.Mutex
 	login string // whose pull requests are ours; learned at the first call
@@ -67,7 +80,7 @@ type Reconciler struct {
 
 // New makes a Reconciler; it makes no call. Until pawl's fault matrix has been run in full, ModeOpen is for a loopback host only.
 func New(lg *slog.Logger, o Options) (*Reconciler, error) {
-	r := &Reconciler{lg: lg, mode: cmp.Or(o.Mode, ModePreview), content: o.Content,
+	r := &Reconciler{lg: lg, mode: cmp.Or(o.Mode, ModePreview), content: o.Content, public: o.Public, enabled: o.Enabled, file: o.SwitchFile, judge: o.Tighter,
 		limits: Limits{Open: cmp.Or(o.Limits.Open, 5), PerHour: cmp.Or(o.Limits.PerHour, 2), PerDay: cmp.Or(o.Limits.PerDay, 20)}}
 	hasApp := o.App.ID != 0 || o.App.InstallationID != 0 || len(o.App.PrivateKey) > 0
 	switch r.mode {
@@ -103,7 +116,9 @@ type run struct {
 	repo   github.Repo
 	self   string // our login
 	room   bool   // the limits were checked in this run
-	number int    // of the pull request that an answer named: a hint, not a proof
+	asked  bool   // the switches were checked in this run
+	absent map[string]bool
+	number int // of the pull request that an answer named: a hint, not a proof
 }
 
 var (
@@ -123,7 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, now time.Time, in Intent, sa
 	if r.mode != ModeOpen || in.Parked != nil || now.Before(in.NotBefore) || in.Receipt.State == StateAbsorbed {
 		return in, nil
 	}
-	w := &run{Reconciler: r, in: in.clone(), stored: in, save: save, start: time.Now(), now0: now}
+	w := &run{Reconciler: r, in: in.clone(), stored: in, save: save, start: time.Now(), now0: now, absent: map[string]bool{}}
 	err := w.drive(ctx)
 	return w.in, w.finish(ctx, err)
 }
@@ -132,7 +147,7 @@ func (w *run) now() time.Time { return w.now0.Add(time.Since(w.start)).UTC() }
 
 // drive looks first, whatever the intent says: what is there already is never made again.
 func (w *run) drive(ctx context.Context) error {
-	for _, s := range []*Step{&w.in.Steps.Ref, &w.in.Steps.PR, &w.in.Steps.Labels} {
+	for _, s := range w.in.steps() {
 		if s.Outcome == Sent {
 			s.Outcome = Unknown
 		}
@@ -148,13 +163,20 @@ func (w *run) drive(ctx context.Context) error {
 	if err := w.observe(ctx); err != nil {
 		return err
 	}
-	return w.annotate(ctx)
+	if err := w.annotate(ctx); err != nil {
+		return err
+	}
+	return w.update(ctx)
 }
 
 // open makes sure of branch and pull request. The pull request is looked for before the branch: after a merge or a no the branch may
 // be gone, and must not come back.
 func (w *run) open(ctx context.Context) error {
-	found, err := w.poll(ctx, w.in.Steps.PR.Outcome, w.lookPull)
+	known := w.in.Steps.PR.Outcome
+	if _, looking := w.in.Search[w.pullName()]; !looking && len(w.in.Search) > 0 {
+		known = Planned // a run before this one found it absent, and went on to look for another thing
+	}
+	found, err := w.poll(ctx, w.pullName(), known, w.lookPull)
 	if err != nil {
 		return err
 	}
@@ -162,10 +184,43 @@ func (w *run) open(ctx context.Context) error {
 		w.in.Steps.Ref.Outcome = Confirmed
 		return w.confirm(ctx, &w.in.Steps.PR)
 	}
+	if w.in.Steps.PR.Outcome == Unknown && known == Unknown {
+		w.in.Steps.PR.Outcome = Planned // it is provably absent
+	}
+	if err := w.mayWrite(ctx); err != nil {
+		return err
+	}
 	if err := w.ensure(ctx, w.refWrite()); err != nil {
 		return err
 	}
 	return w.ensure(ctx, w.pullWrite())
+}
+
+// mayWrite asks, before the first write of a run, for consent to be seen by everybody and for the repository's own switch.
+func (w *run) mayWrite(ctx context.Context) error {
+	if w.asked {
+		return nil
+	}
+	if !w.repo.Private && (w.public == nil || !w.public(w.in.Repo)) {
+		return w.wait("the repository is public: its line of targets must say public: true before anything is written there", w.now().Add(15*time.Minute))
+	}
+	if w.enabled != nil && w.file != "" {
+		text, err := w.gh.Text(ctx, w.in.FullName, w.file, w.repo.DefaultBranch)
+		if err != nil && !isAbsent(err) {
+			return err
+		}
+		if err == nil {
+			on, err := w.enabled(text)
+			switch {
+			case err != nil:
+				return w.wait(fmt.Sprintf("%s on %s cannot be read, so it is not known whether pawl is switched off there: %v", w.file, w.repo.DefaultBranch, err), w.now().Add(15*time.Minute))
+			case !on:
+				return w.wait(fmt.Sprintf("switched off by %s on %s", w.file, w.repo.DefaultBranch), w.now().Add(5*time.Minute))
+			}
+		}
+	}
+	w.asked = true
+	return nil
 }
 
 // store saves the intent as it is.
@@ -224,6 +279,9 @@ func (w *run) finish(ctx context.Context, err error) error {
 func (w *run) news() bool {
 	a, b := w.in.clone(), w.stored.clone()
 	a.Receipt.ObservedAt, b.Receipt.ObservedAt = time.Time{}, time.Time{}
+	if len(a.Search)+len(b.Search) == 0 {
+		a.Search, b.Search = nil, nil
+	}
 	return !reflect.DeepEqual(a, b)
 }
 
@@ -276,8 +334,9 @@ func (w *run) preflight(ctx context.Context) (err error) {
 		return w.wait("the repository is archived", w.now().Add(24*time.Hour))
 	case w.repo.Disabled:
 		return w.wait("the repository is disabled", w.now().Add(24*time.Hour))
+	case !w.repo.Private && w.public != nil && w.public(w.in.Repo):
 	case !first && w.in.Private && !w.repo.Private:
-		return w.park("the repository was private when this was planned and is public now")
+		return w.park("the repository was private when this was planned and is public now", "targets in pawl.yaml may say public: true")
 	}
 	w.in.Private = w.repo.Private
 	w.self, err = w.whoami(ctx)

@@ -3,11 +3,14 @@ package ghpr
 import (
 	"context"
 	"errors"
+	"flag"
+	"hash/fnv"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,11 +25,23 @@ const (
 	base     = "http://127.0.0.1/"
 )
 
+var full = flag.Bool("full", false, "the whole fault matrix; otherwise a fixed part of it")
+
+// pick picks, without -full, one in n of the matrix's runs: always the same.
+func pick(t *testing.T, n uint32) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(t.Name()))
+	if !*full && h.Sum32()%n != 0 {
+		t.Skip("with -full")
+	}
+}
+
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // rig is a fake GitHub, a store that survives, and the means to die at a chosen moment.
 type rig struct {
 	t     testing.TB
+	dir   string
 	fake  *fakegithub.Fake
 	opt   Options
 	mu    sync.Mutex
@@ -37,11 +52,16 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	f, err := fakegithub.New(quiet(), t.TempDir(), fakegithub.Options{})
+	dir := t.TempDir()
+	f, err := fakegithub.New(quiet(), dir, fakegithub.Options{})
 	must(t, err)
 	must(t, f.AddUser(fakegithub.User{Login: "pawl-bot", Token: ourToken, Right: "write"}))
 	must(t, f.AddRepo("acme", "shop", repoCopy(t)))
-	return &rig{t: t, fake: f, opt: Options{Mode: ModeOpen, BaseURL: base, Token: ourToken, Transport: f.Transport()}}
+	return &rig{t: t, dir: dir, fake: f, opt: options(f)}
+}
+
+func options(f *fakegithub.Fake) Options {
+	return Options{Mode: ModeOpen, BaseURL: base, Token: ourToken, Transport: f.Transport(), Public: func(string) bool { return true }}
 }
 
 // first is a bare repository with one commit, made once; each test gets a copy.
@@ -125,6 +145,21 @@ func (g *rig) reconcile(ctx context.Context, in Intent) (Intent, error) {
 	})
 }
 
+// patient reconciles, and again while something is being looked for.
+func (g *rig) patient(ctx context.Context, in Intent) (Intent, error) {
+	g.t.Helper()
+	for range 20 {
+		out, err := g.reconcile(ctx, in)
+		if err != nil || len(out.Search) == 0 || out.Parked != nil {
+			return out, err
+		}
+		time.Sleep(time.Until(out.NotBefore))
+		in = out
+	}
+	g.t.Fatalf("looks for ever: %+v", in.Search)
+	return in, nil
+}
+
 func (g *rig) dead(point string, cancel func()) bool {
 	if g.die == nil || !g.die(point) {
 		return false
@@ -150,13 +185,17 @@ func (g *rig) settle(ctx context.Context, in Intent) Intent {
 		time.Sleep(max(time.Until(out.NotBefore), time.Second))
 		in = out
 	}
-	g.t.Fatalf("never done: %+v", in)
+	g.t.Fatalf("never done: waits %q search %+v update %+v steps %+v", in.Waiting, in.Search, in.Update, in.Steps)
 	return in
 }
 
 func contentOf(in Intent) func(context.Context, string) (string, error) {
 	return func(_ context.Context, blob string) (string, error) {
-		for _, f := range in.Files {
+		files := in.Files
+		if in.Update != nil {
+			files = append(slices.Clone(files), in.Update.Files...)
+		}
+		for _, f := range files {
 			if f.Blob == blob {
 				return f.Content, nil
 			}
@@ -194,6 +233,10 @@ func (g *rig) checkStored(req *http.Request) {
 	defer g.mu.Unlock()
 	steps := g.saved.Steps
 	switch {
+	case req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/git/refs/"):
+		if u := g.saved.Update; u == nil || u.Ref.Outcome != Sent {
+			g.t.Errorf("update-ref leaves while the store says %+v", u)
+		}
 	case req.Method != http.MethodPost:
 	case strings.HasSuffix(req.URL.Path, "/git/refs") && steps.Ref.Outcome != Sent:
 		g.t.Errorf("create-ref leaves while the store says %q", steps.Ref.Outcome)

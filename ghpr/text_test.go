@@ -193,7 +193,7 @@ func TestTrailerJoinsItsParagraph(t *testing.T) {
 		"a\n\nSigned-off-by: b <c>\n": "a\n\nSigned-off-by: b <c>\nPawl-Intent: 1\n",
 		"fix: a":                      "fix: a\n\nPawl-Intent: 1\n",
 	} {
-		if got := withTrailer(in, "1"); got != want {
+		if got := withTrailer(in, "1", ""); got != want {
 			t.Errorf("%q: %q", in, got)
 		}
 	}

@@ -124,9 +124,12 @@ func (c *Client) authenticateApp(a App) error {
 	}
 	root := strings.TrimRight(c.wire.base.String(), "/")
 	apps.BaseURL = root
-	inst := ghinstallation.NewFromAppsTransport(apps, a.InstallationID)
-	inst.BaseURL = root
-	c.gh, c.app = c.goGitHub(inst), c.goGitHub(apps)
+	fresh := func() http.RoundTripper {
+		inst := ghinstallation.NewFromAppsTransport(apps, a.InstallationID)
+		inst.BaseURL = root
+		return inst
+	}
+	c.gh, c.app = c.goGitHub(&renewing{fresh: fresh, now: fresh()}), c.goGitHub(apps)
 	return nil
 }
 

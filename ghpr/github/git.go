@@ -29,6 +29,7 @@ type Commit struct {
 	Tree    string
 	Parents []string
 	Message string
+	Author  string // "name <mail>" as git has it
 }
 
 // File is one text file for a new tree.
@@ -159,6 +160,9 @@ func (c *Client) Commit(ctx context.Context, repo, sha string) (out Commit, err 
 
 func commitOf(got *gh.Commit) Commit {
 	out := Commit{SHA: got.GetSHA(), Tree: got.GetTree().GetSHA(), Message: got.GetMessage()}
+	if a := got.GetAuthor(); a != nil {
+		out.Author = a.GetName() + " <" + a.GetEmail() + ">"
+	}
 	for _, p := range got.Parents {
 		out.Parents = append(out.Parents, p.GetSHA())
 	}
@@ -260,8 +264,7 @@ func (c *Client) Entries(ctx context.Context, repo, dir, at string) (out []Entry
 		return nil, invalid(op, err)
 	}
 	err = c.read(ctx, op, func(ctx context.Context) error {
-		escaped := (&url.URL{Path: dir}).EscapedPath()
-		file, list, _, err := c.gh.Repositories.GetContents(ctx, owner, name, escaped, &gh.RepositoryContentGetOptions{Ref: at})
+		file, list, _, err := c.gh.Repositories.GetContents(ctx, owner, name, escaped(dir), &gh.RepositoryContentGetOptions{Ref: at})
 		if err != nil {
 			return err
 		}
@@ -278,6 +281,8 @@ func (c *Client) Entries(ctx context.Context, repo, dir, at string) (out []Entry
 	})
 	return out, err
 }
+
+func escaped(path string) string { return (&url.URL{Path: path}).EscapedPath() }
 
 // Rules names the kinds of rule that guard a branch, which need not exist yet: creation, required_signatures, pull_request, ...
 // It asks past go-github's typed call, which fails on kinds it does not know.

@@ -28,6 +28,7 @@ type Pull struct {
 	ClosedAt   time.Time
 	MergedBy   string
 	MergeSHA   string // only if Merged
+	AutoMerge  bool   // it is merged as soon as its checks pass
 }
 
 // PullQuery selects pull requests. Head is a branch of the repository itself.
@@ -241,7 +242,7 @@ func pullOf(p *gh.PullRequest) Pull {
 	out := Pull{Number: p.GetNumber(), URL: p.GetHTMLURL(), State: p.GetState(), Merged: p.GetMerged() || p.MergedAt != nil,
 		Author: p.GetUser().GetLogin(), HeadRef: p.GetHead().GetRef(), HeadSHA: p.GetHead().GetSHA(), HeadRepoID: p.GetHead().GetRepo().GetID(),
 		BaseRef: p.GetBase().GetRef(), Title: p.GetTitle(), Body: p.GetBody(), CreatedAt: p.GetCreatedAt().Time,
-		ClosedAt: p.GetClosedAt().Time, MergedBy: p.GetMergedBy().GetLogin()}
+		ClosedAt: p.GetClosedAt().Time, MergedBy: p.GetMergedBy().GetLogin(), AutoMerge: p.AutoMerge != nil}
 	if out.Merged {
 		out.MergeSHA = p.GetMergeCommitSHA()
 	}

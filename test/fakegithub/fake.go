@@ -50,6 +50,9 @@ type Pull struct {
 	ClosedBy  string    `json:"closed_by,omitempty"`
 	Merged    bool      `json:"merged,omitempty"`
 	MergeSHA  string    `json:"merge_sha,omitempty"`
+	Reviews   []string  `json:"reviews,omitempty"`    // who submitted one
+	Events    []string  `json:"events,omitempty"`     // added_to_merge_queue, ...
+	AutoMerge bool      `json:"auto_merge,omitempty"` // armed
 	asked     bool      // mergeable is null the first time
 }
 
@@ -178,14 +181,14 @@ func (f *Fake) AddUser(u User) error {
 }
 
 // AddRepo serves a git directory as owner/name: a bare repository, or the .git of a checkout. An empty gitDir makes a bare repository
-// with a first commit on main. A repository that is served already stays as it is.
+// with a first commit on main. It is private until Edit says otherwise. A repository that is served already stays as it is.
 func (f *Fake) AddRepo(owner, name, gitDir string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.find(owner, name) != nil {
 		return nil
 	}
-	r := &Repo{ID: f.nextID(), Owner: owner, Name: name, GitDir: gitDir, Labels: []string{"bug"}}
+	r := &Repo{ID: f.nextID(), Owner: owner, Name: name, GitDir: gitDir, Private: true, Labels: []string{"bug"}}
 	if gitDir == "" {
 		r.GitDir = filepath.Join(f.dir, owner, name+".git")
 		if err := initBare(r.GitDir); err != nil {

@@ -43,6 +43,8 @@ const (
 	Redirect Kind = "307"
 	// RedirectAway answers 301 to another host.
 	RedirectAway Kind = "301-away"
+	// Unauthorized answers 401: the credential ended before its time.
+	Unauthorized Kind = "401"
 	// DelayAfter acts, then keeps silent for Fault.Delay.
 	DelayAfter Kind = "delay-after"
 	// Act runs Fault.Do first and then answers as usual: a person's deed between two calls.
@@ -95,7 +97,7 @@ func (f *Fake) take(op string) *Fault {
 
 // refuses reports whether the fault answers instead of acting.
 func (x *Fault) refuses() bool {
-	return slices.Contains([]Kind{DropBefore, Refuse500, Refuse502, Limit403Primary, Limit403Retry, Limit403Bare, Limit429Retry, Limit429Bare, Redirect, RedirectAway}, x.Kind)
+	return slices.Contains([]Kind{DropBefore, Refuse500, Refuse502, Limit403Primary, Limit403Retry, Limit403Bare, Limit429Retry, Limit429Bare, Redirect, RedirectAway, Unauthorized}, x.Kind)
 }
 
 // before does what a fault does instead of acting. It reports whether the request is answered.
@@ -134,6 +136,8 @@ func (x *Fault) before(w http.ResponseWriter, r *http.Request) bool {
 	case RedirectAway:
 		h.Set("Location", "http://elsewhere.invalid"+r.URL.Path)
 		write(w, fail(301, "Moved"))
+	case Unauthorized:
+		write(w, fail(401, "Bad credentials"))
 	case Act:
 		x.Do()
 		return false

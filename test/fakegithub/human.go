@@ -68,6 +68,34 @@ func (h Human) EditBody(repo string, n int, body string) error {
 	})
 }
 
+// Retitle replaces a pull request's title.
+func (h Human) Retitle(repo string, n int, title string) error {
+	return h.pull(repo, n, func(_ *Repo, p *Pull) error { p.Title = title; return nil })
+}
+
+// Review submits a review.
+func (h Human) Review(repo string, n int) error {
+	return h.pull(repo, n, func(_ *Repo, p *Pull) error { p.Reviews = append(p.Reviews, h.login); return nil })
+}
+
+// Queue puts a pull request into the merge queue, or takes it out.
+func (h Human) Queue(repo string, n int, in bool) error {
+	return h.pull(repo, n, func(_ *Repo, p *Pull) error {
+		p.Events = append(p.Events, map[bool]string{true: "added_to_merge_queue", false: "removed_from_merge_queue"}[in])
+		return nil
+	})
+}
+
+// Arm has a pull request merged as soon as its checks pass, or takes that back.
+func (h Human) Arm(repo string, n int, on bool) error {
+	return h.pull(repo, n, func(_ *Repo, p *Pull) error { p.AutoMerge = on; return nil })
+}
+
+// Label puts a label on.
+func (h Human) Label(repo string, n int, label string) error {
+	return h.pull(repo, n, func(_ *Repo, p *Pull) error { p.Labels = append(p.Labels, label); return nil })
+}
+
 // Unlabel takes a label off.
 func (h Human) Unlabel(repo string, n int, label string) error {
 	return h.pull(repo, n, func(_ *Repo, p *Pull) error {

@@ -77,7 +77,7 @@ func (c *call) pullObject(p *Pull, full bool) object {
 		"body": p.Body, "user": userObject(p.Author), "labels": labels, "assignees": []object{}, "requested_reviewers": []object{}, "draft": false,
 		"url": c.link("pulls", n), "html_url": c.host + "/" + c.repo.full() + "/pull/" + n, "issue_url": c.link("issues", n),
 		"head": side(p.Head, p.HeadSHA), "base": side(p.Base, p.BaseSHA), "created_at": stamp(p.CreatedAt), "updated_at": stamp(p.CreatedAt),
-		"closed_at": stamp(p.ClosedAt), "merged_at": merged, "merge_commit_sha": orNull(p.MergeSHA), "auto_merge": nil, "author_association": "CONTRIBUTOR"}
+		"closed_at": stamp(p.ClosedAt), "merged_at": merged, "merge_commit_sha": orNull(p.MergeSHA), "auto_merge": autoMerge(p), "author_association": "CONTRIBUTOR"}
 	if full {
 		o["merged"], o["maintainer_can_modify"], o["comments"], o["commits"] = p.Merged, false, 0, 1
 		o["mergeable"], o["mergeable_state"] = nil, "unknown"
@@ -91,6 +91,57 @@ func (c *call) pullObject(p *Pull, full bool) object {
 		}
 	}
 	return o
+}
+
+func autoMerge(p *Pull) any {
+	if !p.AutoMerge {
+		return nil
+	}
+	return object{"enabled_by": userObject("somebody"), "merge_method": "squash", "commit_title": "", "commit_message": ""}
+}
+
+// pullCommits lists what the head has beyond the base as it was when the pull request was opened, oldest first.
+func pullCommits(c *call) reply {
+	p := c.repo.pull(c.arg("n"))
+	if p == nil || !slices.Contains(c.visible(), p) {
+		return fail(404, "Not Found")
+	}
+	out, err := c.git.text("rev-list", "--reverse", p.BaseSHA+".."+p.HeadSHA)
+	if err != nil {
+		return fail(500, err.Error())
+	}
+	list := []object{}
+	for _, sha := range strings.Fields(out) {
+		k, _ := c.git.commit(sha)
+		o := c.commitObject(k)
+		list = append(list, object{"sha": sha, "node_id": "C_" + sha, "url": c.link("commits", sha), "commit": o, "parents": o["parents"],
+			"author": nil, "committer": nil, "html_url": c.host + "/" + c.repo.full() + "/commit/" + sha})
+	}
+	return c.paged(list[:min(len(list), 250)])
+}
+
+func pullReviews(c *call) reply {
+	p := c.repo.pull(c.arg("n"))
+	if p == nil {
+		return fail(404, "Not Found")
+	}
+	list := []object{}
+	for i, who := range p.Reviews {
+		list = append(list, object{"id": i + 1, "node_id": fmt.Sprintf("PRR_%d", i+1), "user": userObject(who), "body": "", "state": "COMMENTED", "commit_id": p.HeadSHA})
+	}
+	return c.paged(list)
+}
+
+func issueEvents(c *call) reply {
+	p := c.repo.pull(c.arg("n"))
+	if p == nil {
+		return fail(404, "Not Found")
+	}
+	list := []object{}
+	for i, what := range p.Events {
+		list = append(list, object{"id": i + 1, "node_id": fmt.Sprintf("EV_%d", i+1), "event": what, "actor": userObject("somebody"), "created_at": stamp(p.CreatedAt)})
+	}
+	return c.paged(list)
 }
 
 func orNull(s string) any {
