@@ -15,11 +15,9 @@ func fixtures(t *trajectory.Trajectory) []regcase.Fixture {
 	for _, c := range t.ToolCalls {
 		f := regcase.Fixture{Tool: c.Name, Arguments: valueJSON(c.Arguments), From: "recording"}
 		switch {
-		case c.HasResult && c.Outcome == trajectory.OutcomeOK:
-			f.Result = valueJSON(c.Result)
-		case c.Outcome == trajectory.OutcomeUnknown:
+		case c.Outcome == trajectory.OutcomeOK, c.Outcome == trajectory.OutcomeUnknown:
 			if !c.HasResult {
-				continue
+				continue // what it answered was not recorded, which is no fault
 			}
 			f.Result = valueJSON(c.Result)
 		default:
