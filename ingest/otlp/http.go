@@ -20,7 +20,7 @@ const viaHTTP = "http"
 
 func (r *Receiver) newHTTP() *http.Server {
 	return &http.Server{
-		Handler:           http.HandlerFunc(r.serveHTTP),
+		Handler:           r,
 		TLSConfig:         r.opt.TLS.Clone(),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       2 * time.Minute,
@@ -42,7 +42,13 @@ func signalOf(path string) (wire.Signal, bool) {
 	return 0, false
 }
 
-func (r *Receiver) serveHTTP(w http.ResponseWriter, req *http.Request) {
+// ServeHTTP answers one request. Whoever has an HTTP server of his own may so receive on it: gRPC too, where that server speaks HTTP/2. The context of
+// the request reaches [Publish].
+func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if req.ProtoMajor == 2 && strings.HasPrefix(req.Header.Get("Content-Type"), "application/grpc") {
+		r.grpc.ServeHTTP(w, req)
+		return
+	}
 	signal, known := signalOf(req.URL.Path)
 	if !known {
 		r.serveOther(w, req)

@@ -1,0 +1,120 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Agent is how the agent under test is run: a command for the shell (sh -c) in a directory, or the URL of a service. Just one of them is set.
+type Agent struct {
+	Command string
+	Dir     string // "" is the current one
+	URL     string
+}
+
+// ended is how one turn of an agent ended.
+type ended struct {
+	err  error  // it could not be started, or the service did not answer
+	code int    // exit code, or HTTP status of 400 and above
+	tail string // the last of what it printed or answered
+}
+
+// execute runs the command to its end. A context that ends kills it, and whatever it started.
+func (a Agent) execute(ctx context.Context, env []string) ended {
+	var out tail
+	cmd := exec.CommandContext(ctx, "sh", "-c", a.Command)
+	cmd.Dir, cmd.Env = a.Dir, env
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 2 * time.Second // for what it started and left behind with our pipes open
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return ended{err: fmt.Errorf("start %q: %w", a.Command, err)}
+	}
+	err := cmd.Wait()
+	endGroup(cmd)
+	e := ended{tail: out.String()}
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		if e.code = failed.ExitCode(); e.code < 0 {
+			e.code = 128 // killed
+		}
+	} else if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		e.err = fmt.Errorf("run %q: %w", a.Command, err)
+	}
+	return e
+}
+
+// post gives the turn to a service and waits for its answer, whose body is not read into the verdict: its spans are.
+func (a Agent) post(ctx context.Context, input []byte, headers map[string]string) ended {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.URL, bytes.NewReader(input))
+	if err != nil {
+		return ended{err: err}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for k, v := range headers {
+		req.Header.Set(k, v)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ended{err: err}
+	}
+	defer res.Body.Close()
+	var out tail
+	if _, err := io.Copy(&out, res.Body); err != nil {
+		return ended{err: fmt.Errorf("read the answer of %s: %w", a.URL, err)}
+	}
+	e := ended{tail: out.String()}
+	if res.StatusCode >= 400 {
+		e.code = res.StatusCode
+	}
+	return e
+}
+
+// maxTail is how much of an agent's output is kept, in bytes.
+const maxTail = 4096
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b[max(0, len(b)-maxTail):]...)
+	if extra := len(t.kept) - maxTail; extra > 0 {
+		t.kept = append(t.kept[:0], t.kept[extra:]...)
+	}
+	return len(b), nil
+}
+
+// String is the last few lines, fit for one sentence.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "")), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+}
+
+// shell runs a set-up command, as an agent is run, and says how it failed.
+func shell(ctx context.Context, command, dir string) error {
+	e := Agent{Command: command, Dir: dir}.execute(ctx, os.Environ())
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case e.err != nil:
+		return e.err
+	case e.code != 0:
+		return fmt.Errorf("%q ended with exit code %d: %s", command, e.code, e.tail)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package gate
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// environ is the environment of an agent: the process's own, with what points its telemetry and its tools at us. What a team has set of the switches
+// that record content is left alone; what says where telemetry goes is not.
+func environ(own []string, at, name, caseID string, extra map[string]string) []string {
+	attrs := strings.TrimPrefix(lookup(own, "OTEL_RESOURCE_ATTRIBUTES")+","+AttrCase+"="+url.PathEscape(caseID)+","+AttrRun+"="+url.PathEscape(name), ",")
+	env := append([]string{}, own...)
+	for _, v := range [][2]string{
+		{"OTEL_SDK_DISABLED", "false"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT", at},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", at + "/v1/traces"},
+		{"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", at + "/v1/logs"},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},
+		{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"},
+		{"OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "http/protobuf"},
+		{"OTEL_EXPORTER_OTLP_HEADERS", strings.ToLower(RunHeader) + "=" + url.PathEscape(name)},
+		{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", strings.ToLower(RunHeader) + "=" + url.PathEscape(name)},
+		{"OTEL_EXPORTER_OTLP_INSECURE", "true"},
+		{"OTEL_RESOURCE_ATTRIBUTES", attrs},
+		{"OTEL_TRACES_EXPORTER", "otlp"},
+		{"OTEL_LOGS_EXPORTER", "otlp"},
+		{"OTEL_METRICS_EXPORTER", "none"},
+		{"OTEL_TRACES_SAMPLER", "always_on"},
+		{"OTEL_BSP_SCHEDULE_DELAY", "100"}, // ms: a run is over when its spans are
+		{"OTEL_BLRP_SCHEDULE_DELAY", "100"},
+		{"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "4096"}, // 128 by default: a long history drops the answer
+		{"OTEL_ATTRIBUTE_COUNT_LIMIT", "4096"},
+		{"PHOENIX_COLLECTOR_ENDPOINT", at},
+		{"TRACELOOP_BASE_URL", at},
+		{"NO_PROXY", with(lookup(own, "NO_PROXY"), "127.0.0.1")},
+		{"no_proxy", with(lookup(own, "no_proxy"), "127.0.0.1")},
+	} {
+		env = append(env, v[0]+"="+v[1])
+	}
+	for _, v := range contentSwitches {
+		if lookup(own, v[0]) == "" {
+			env = append(env, v[0]+"="+v[1])
+		}
+	}
+	for _, k := range []string{"PAWL_INPUT", "PAWL_CASE", "PAWL_RUN", "PAWL_TURN", "PAWL_TOOLS_URL", "PAWL_MCP_URL", "TRACEPARENT"} {
+		env = append(env, k+"="+extra[k]) // of several the last one holds
+	}
+	return env
+}
+
+// contentSwitches have the common SDKs record messages, arguments and results, which most leave out by default.
+var contentSwitches = [][2]string{
+	{"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true"},
+	{"TRACELOOP_TRACE_CONTENT", "true"},
+	{"OPENINFERENCE_HIDE_INPUTS", "false"},
+	{"OPENINFERENCE_HIDE_OUTPUTS", "false"},
+	{"OPENLIT_CAPTURE_MESSAGE_CONTENT", "true"},
+	{"ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS", "true"},
+	{"AZURE_TRACING_GEN_AI_CONTENT_RECORDING_ENABLED", "true"},
+	{"SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE", "true"},
+	{"ENABLE_SENSITIVE_DATA", "true"}, // Microsoft Agent Framework
+}
+
+// NoSpans tells what to set when nothing came, by SDK.
+const NoSpans = `no spans came. pawl set OTEL_EXPORTER_OTLP_ENDPOINT (and PHOENIX_COLLECTOR_ENDPOINT, TRACELOOP_BASE_URL) for the agent; an exporter that the code points
+elsewhere must follow it, and must be flushed before the process ends:
+  OpenTelemetry SDK, OpenLIT, Vercel AI SDK: leave url/endpoint out of the exporter's options; await sdk.shutdown() at the end
+  Vercel AI SDK: experimental_telemetry: {isEnabled: true} on every call
+  OpenInference, Phoenix: PHOENIX_COLLECTOR_ENDPOINT, or register() without endpoint
+  Traceloop (OpenLLMetry): TRACELOOP_BASE_URL, and disableBatch/disable_batch=True
+  Langfuse: LANGFUSE_BASE_URL (LANGFUSE_HOST in older SDKs) = $OTEL_EXPORTER_OTLP_ENDPOINT, keys of any value; await flush()
+  LangSmith: LANGSMITH_TRACING=true LANGSMITH_OTEL_ENABLED=true LANGSMITH_OTEL_ONLY=true, exporter at OTEL_EXPORTER_OTLP_ENDPOINT
+  Braintrust: BRAINTRUST_API_URL = $OTEL_EXPORTER_OTLP_ENDPOINT, or an OTLP exporter beside theirs
+  Laminar: LMNR_BASE_URL = $OTEL_EXPORTER_OTLP_ENDPOINT;  Logfire: send_to_logfire=False;  Langtrace: LANGTRACE_API_HOST = $OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
+  OpenAI Agents SDK: its own tracing is no OTLP: add an OpenInference, Logfire or Traceloop instrumentation`
+
+func lookup(env []string, key string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], key+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+func with(list, host string) string {
+	if list == "" {
+		return host
+	}
+	return list + "," + host
+}
+
+// tempInput writes the input of a turn to a file of its own and returns its path.
+func tempInput(dir, name string, turn int, b []byte) (string, error) {
+	path := fmt.Sprintf("%s/%s.%d.json", dir, name, turn+1)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		return "", fmt.Errorf("gate: input of %s: %w", name, err)
+	}
+	return path, nil
+}

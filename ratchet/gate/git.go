@@ -1,0 +1,84 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// StampOf reads what git knows of a directory. Outside of a repository it is empty.
+func StampOf(ctx context.Context, dir string) Stamp {
+	var s Stamp
+	commit, err := git(ctx, dir, "rev-parse", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return s
+	}
+	s.Commit = commit
+	status, err := git(ctx, dir, "status", "--porcelain", "--untracked-files=no")
+	s.Dirty = err != nil || status != ""
+	s.Branch, _ = git(ctx, dir, "symbolic-ref", "--quiet", "--short", "HEAD") // none when detached, as in CI
+	main, _ := git(ctx, dir, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+	main = strings.TrimPrefix(main, "origin/")
+	if s.Branch == "" && os.Getenv("GITHUB_EVENT_NAME") != "pull_request" {
+		s.Branch = os.Getenv("GITHUB_REF_NAME")
+	}
+	s.DefaultBranch = s.Branch != "" && (s.Branch == main || main == "" && (s.Branch == "main" || s.Branch == "master"))
+	return s
+}
+
+// Worktree checks a commit out beside the work tree of dir, runs setup there, and returns the directory that corresponds to dir, the commit, and what
+// removes it again. Remove it also when the context has ended.
+func Worktree(ctx context.Context, dir, ref, setup string) (at, commit string, remove func() error, err error) {
+	commit, err = git(ctx, dir, "rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
+	if err != nil {
+		return "", "", nil, fmt.Errorf("base %s: %w (in CI fetch it first: git fetch origin %s, or fetch-depth: 0)", ref, err, strings.TrimPrefix(ref, "origin/"))
+	}
+	prefix, err := git(ctx, dir, "rev-parse", "--show-prefix")
+	if err != nil {
+		return "", "", nil, err
+	}
+	parent, err := os.MkdirTemp("", "pawl-base-")
+	if err != nil {
+		return "", "", nil, err
+	}
+	tree := filepath.Join(parent, "tree")
+	remove = func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, failed := git(ctx, dir, "worktree", "remove", "--force", "--force", tree)
+		if gone := os.RemoveAll(parent); gone != nil {
+			return errors.Join(failed, gone)
+		}
+		_, err := git(ctx, dir, "worktree", "prune") // of what could not be removed in good order
+		return err
+	}
+	if _, err = git(ctx, dir, "worktree", "add", "--quiet", "--detach", "--force", tree, commit); err != nil {
+		return "", "", nil, errors.Join(fmt.Errorf("check out base %s: %w", ref, err), remove())
+	}
+	at = filepath.Join(tree, prefix)
+	if setup != "" {
+		if err = shell(ctx, setup, at); err != nil {
+			return "", "", nil, errors.Join(fmt.Errorf("set up base (--setup): %w", err), remove())
+		}
+	}
+	return at, commit, remove, nil
+}
+
+// git runs a git command, without hooks, and returns what it prints.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"}, args...)...)
+	cmd.Dir = dir
+	ownGroup(cmd) // an interrupt at the terminal is ours to handle
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(errs.String()))
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}

@@ -1,0 +1,58 @@
+package gate
+
+import (
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+)
+
+// InputSchema is the JSON Schema of [Input].
+//
+//go:embed input.schema.json
+var InputSchema []byte
+
+// Input is what an agent is given: the file that PAWL_INPUT names, or the body of a POST to a service.
+type Input struct {
+	APIVersion string            `json:"apiVersion"`
+	Case       string            `json:"case"`
+	Run        int               `json:"run"`      // from 1
+	Turn       int               `json:"turn"`     // from 1: the turn that is wanted now
+	Turns      int               `json:"turns"`    // how many the case has
+	Session    string            `json:"session"`  // the same for all turns of one run, another for each run
+	Messages   []Message         `json:"messages"` // so far, in order; the last is the user's, to be answered
+	Variables  map[string]string `json:"variables"`
+	Clock      *time.Time        `json:"clock"`     // the time that it is to be; null: the agent's own
+	ToolsURL   string            `json:"tools_url"` // as PAWL_TOOLS_URL
+	MCPURL     string            `json:"mcp_url"`   // as PAWL_MCP_URL
+}
+
+// Message is one message of the conversation so far. Role is user or assistant.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// inputOf is the input of one turn. replies are what the agent answered to the turns before it.
+func inputOf(c *regcase.Case, run, turn int, replies []string) Input {
+	in := Input{APIVersion: "pawl/v1", Case: c.ID, Run: run, Turn: turn + 1, Turns: len(c.Input.Turns), Variables: c.Input.Variables, Clock: c.Input.Clock}
+	for i, t := range c.Input.Turns[:turn+1] {
+		in.Messages = append(in.Messages, Message{"user", t.User})
+		if i < turn {
+			in.Messages = append(in.Messages, Message{"assistant", replies[i]})
+		}
+	}
+	return in
+}
+
+func (in Input) bytes() ([]byte, error) {
+	b, err := json.Marshal(in, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return nil, fmt.Errorf("input of %s: %w", in.Case, err)
+	}
+	return append(b, '\n'), nil
+}
