@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/ingest/queue"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
 // storedBaseline is a value of the baselines bucket: the runs of one route, the last message of FINDINGS that it learnt from, and of which traces it
@@ -24,6 +25,7 @@ import (
 type storedBaseline struct {
 	Applied uint64         `json:"applied"`
 	Seen    []string       `json:"seen"`
+	Recent  []string       `json:"recent,omitempty"` // ids of the traces that it learnt from last, for cases to take a healthy run from
 	File    jsontext.Value `json:"file"` // baseline file form
 }
 
@@ -32,6 +34,7 @@ type learnt struct {
 	runs    *baseline.Baseline
 	applied uint64
 	seen    []string
+	recent  []string
 }
 
 func decodeBaseline(b []byte) (l learnt, err error) {
@@ -42,7 +45,7 @@ func decodeBaseline(b []byte) (l learnt, err error) {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return l, err
 	}
-	l = learnt{applied: s.Applied, seen: s.Seen}
+	l = learnt{applied: s.Applied, seen: s.Seen, recent: s.Recent}
 	l.runs, err = baseline.Read(bytes.NewReader(s.File))
 	return l, err
 }
@@ -56,7 +59,7 @@ func (l learnt) encode() ([]byte, error) {
 	if err := v.Compact(); err != nil {
 		return nil, err
 	}
-	return json.Marshal(storedBaseline{l.applied, l.seen, v})
+	return json.Marshal(storedBaseline{l.applied, l.seen, l.recent, v})
 }
 
 // take learns the runs of messages that it does not have, each trace once. It says whether anything changed.
@@ -69,7 +72,7 @@ func (l *learnt) take(vs []sequenced) bool {
 		}
 		l.applied = max(l.applied, v.seq)
 		if !slices.Contains(l.seen, key) {
-			l.seen = last(append(l.seen, key), maxSeen)
+			l.seen, l.recent = last(append(l.seen, key), maxSeen), last(append(l.recent, v.TraceID), MaxControls)
 			l.runs.Learn(*v.Run)
 		}
 	}
@@ -117,6 +120,33 @@ func (a *Absorber) learnRoute(ctx context.Context, key string, vs []sequenced) e
 		return fmt.Errorf("baseline of route %s: %w", key, err)
 	}
 	return nil
+}
+
+// controls are kept traces of healthy runs that a failing one is compared with, the latest first; none where traces are not in this process. What cannot be
+// read is left out: a case is made without.
+func (a *Absorber) controls(ctx context.Context, k baseline.Key) (out []trajectory.Trace) {
+	if a.opts.Traces == nil {
+		return nil
+	}
+	e, err := a.q.Baselines.Get(ctx, routeKey(k))
+	if err != nil {
+		return nil // the route has no healthy run yet
+	}
+	l, err := decodeBaseline(e.Value)
+	if err != nil {
+		a.lg.Warn("a baseline cannot be read", "service", k.Service, "route", k.Route, "err", err)
+		return nil
+	}
+	for _, id := range slices.Backward(l.recent) {
+		t, kept, err := a.opts.Traces(ctx, id)
+		if err != nil {
+			a.lg.Warn("a healthy trace cannot be read", "trace", id, "err", err)
+		}
+		if kept && err == nil {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // Snapshot reads all baselines as one.

@@ -75,11 +75,12 @@ func (m *Maker) Make(traces []trajectory.Trace, f classify.Finding, s Sightings,
 	if err != nil {
 		return Made{}, err
 	}
+	counts := session.Counts() // of the recording alone
 	controls, err := m.healthy(s.Controls, base, redacted)
 	if err != nil {
 		return Made{}, err
 	}
-	c, err := m.compose(r, controls, s, base, session)
+	c, err := m.compose(r, controls, s, base, counts)
 	if err != nil {
 		return Made{}, err
 	}
@@ -239,12 +240,12 @@ func spansOf(t trajectory.Trace, f classify.Finding) map[string]bool {
 }
 
 // compose writes down what the recording and the healthy runs tell.
-func (m *Maker) compose(r recording, controls []*trajectory.Trajectory, s Sightings, base *baseline.Snapshot, session *redact.Session) (regcase.Case, error) {
+func (m *Maker) compose(r recording, controls []*trajectory.Trajectory, s Sightings, base *baseline.Snapshot, counts map[redact.Kind]int) (regcase.Case, error) {
 	t, f := r.run, r.found
 	c := regcase.Case{
 		APIVersion: regcase.APIVersion, Kind: regcase.Kind, ID: f.Fingerprint.ID(), Title: f.Title, Form: string(f.Form),
 		State: regcase.State{Name: regcase.Pending}, Labels: []string{string(f.Label)}, Fingerprint: f.Fingerprint,
-		Provenance: provenance(cmp.Or(f.TraceID(), t.TraceID), f, s, session), Context: contextOf(t, f.Fingerprint.Agent), Input: inputOf(t),
+		Provenance: provenance(cmp.Or(f.TraceID(), t.TraceID), f, s, counts), Context: contextOf(t, f.Fingerprint.Agent), Input: inputOf(t),
 		Tools: m.tools(t), Fixtures: fixtures(t),
 		Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8},
 	}
@@ -285,7 +286,7 @@ func remedyFor(t *trajectory.Trajectory, fact trajectory.Fact) string {
 const maxTraces = 3
 
 // provenance names the trace that is the case's recording before the others.
-func provenance(recorded string, f classify.Finding, s Sightings, session *redact.Session) regcase.Provenance {
+func provenance(recorded string, f classify.Finding, s Sightings, counts map[redact.Kind]int) regcase.Provenance {
 	traces := []string{recorded}
 	for _, id := range s.Traces {
 		if !slices.Contains(traces, id) && len(traces) < maxTraces {
@@ -294,7 +295,7 @@ func provenance(recorded string, f classify.Finding, s Sightings, session *redac
 	}
 	p := regcase.Provenance{Source: string(f.Source), Rule: f.Rule, Confidence: f.Confidence, Count: s.Count, FirstSeen: s.First.UTC(), LastSeen: s.Last.UTC(),
 		Traces: traces, Redactor: redact.Version, Redactions: map[string]int{}, Kills: []string{}}
-	for kind, n := range session.Counts() {
+	for kind, n := range counts {
 		p.Redactions[string(kind)] = n
 	}
 	return p

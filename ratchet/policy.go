@@ -17,6 +17,7 @@ type Policy struct {
 	Labels        []classify.Label // empty: all
 	MinCount      int              // sightings that a failure which is not blocking needs
 	MinConfidence float64          // 0..1
+	Every         bool             // every failure that has a form, unless a person said no
 
 	MinJudged int                  // judged findings that the version of a rule needs before it opens pull requests by itself; 0: none
 	Measured  map[string]Precision // what is known of versions of rules, by name@version
@@ -31,7 +32,7 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 	if g.Form == classify.FormNone || g.Form == "" {
 		return false, "reported only: a case cannot assert this label"
 	}
-	if g.Approved() {
+	if g.Approved() || p.Every {
 		return true, "approved"
 	}
 	if due, why = p.wants(g); !due {

@@ -243,10 +243,12 @@ func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sighting
 	for _, t := range traces {
 		parts = append(parts, trajectory.Build(t))
 	}
-	found := a.maker.findings(trajectory.Join(parts), snapshot)
+	run := trajectory.Join(parts)
+	found := a.maker.findings(run, snapshot)
 	for _, f := range found {
 		if f.Fingerprint.Equal(g.Fingerprint) {
 			f.Fingerprint.Aliases = g.Fingerprint.Aliases
+			s.Controls = a.controls(ctx, baseline.KeyOf(run))
 			return a.maker.Make(traces, f, s, snapshot)
 		}
 	}

@@ -26,17 +26,19 @@ import (
 
 func absorbCommand(a *app) *cobra.Command {
 	var set, baselineFile string
+	var every bool
 	cmd := &cobra.Command{
 		Use:   "absorb FILE|DIR|-... --set DIR",
 		Short: "classify recorded traces and write a case for each new failure, no network",
-		Long: "Finds the failures in recorded traces and writes one regression case per failure into the set: redacted, and proven red on\n" +
-			"its own recording. A failure that the set holds already is left alone, so absorbing the same traces again changes nothing.\n\n" +
+		Long: "Finds the failures in recorded traces and writes one regression case per failure into the set: redacted, proven red on its\n" +
+			"own recording and on twins of it, and proven green where it is mended. A failure that could not be proven so is refused, with the reason. A failure that the set holds already is left alone, so absorbing the same traces again changes nothing.\n\n" +
 			"Failures that are not blocking, or of low confidence, are reported and not absorbed; see `absorb` in pawl.yaml.",
 		Example: "  pawl absorb traces.jsonl --set regressions\n  pawl absorb captures/ --set regressions --json",
 		Args:    somePaths,
 	}
 	cmd.Flags().StringVar(&set, "set", "", "`DIR` of the regression set; made if it is not there (required)")
 	cmd.Flags().StringVar(&baselineFile, "baseline", "", "judge cost by the runs in this `FILE` (default: learn from the traces given)")
+	cmd.Flags().BoolVar(&every, "every", false, "take every failure that a case can assert, as if a person had approved each, whatever pawl.yaml says")
 	cmd.MarkFlagRequired("set")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := a.loadOffline()
@@ -51,7 +53,9 @@ func absorbCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.absorb(cmd.Context(), all, maker, policyOf(cfg), set)
+		policy := policyOf(cfg)
+		policy.Every = every
+		return a.absorb(cmd.Context(), all, maker, policy, set)
 	}
 	return cmd
 }

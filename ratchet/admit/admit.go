@@ -175,8 +175,12 @@ func (x *exam) repairs() error {
 		if !applied {
 			continue
 		}
-		if j := x.ask(healed); j.Verdict != oracle.Pass {
+		switch j := x.ask(healed); j.Verdict {
+		case oracle.Pass:
+		case oracle.Fail:
 			return refuse("the case does not pass where %s: %s", r.Does, reasonOf(j))
+		default:
+			return refuse("no run could pass the case, however good: %s", reasonOf(j))
 		}
 		x.proof.Healed = append(x.proof.Healed, r.Name)
 	}
