@@ -40,13 +40,18 @@ func Encode(c Case) ([]byte, error) {
 // Decode reads case.yaml strictly: an unknown key, a key that is there twice, any part of YAML that shows one thing and means another, a value
 // out of its range, or an unknown apiVersion is an error that names it and its line. A case of OldVersion comes back as one of APIVersion.
 func Decode(b []byte) (Case, error) {
+	c, _, err := decodeCase(b)
+	return c, err
+}
+
+// decodeCase is Decode that says the version that the case is written in, too.
+func decodeCase(b []byte) (Case, string, error) {
 	var c Case
 	version, err := decodeVersioned(b, &c, Kind, upgradeCase)
 	if err != nil {
-		return Case{}, err
+		return Case{}, "", err
 	}
-	c.APIVersion = version
-	return c, c.Check()
+	return c, version, c.Check()
 }
 
 // Written says what Write did.

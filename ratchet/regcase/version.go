@@ -19,7 +19,8 @@ type header struct {
 	Kind       string `json:"kind"`
 }
 
-// decodeVersioned reads a document of one kind into v, an older one by way of upgrade, and returns the version that v now is of.
+// decodeVersioned reads a document of one kind into v, an older one by way of upgrade, and returns the version that it
+// was written in.
 func decodeVersioned(b []byte, v any, kind string, upgrade func(jsontext.Value) (jsontext.Value, error)) (string, error) {
 	doc, err := document(b)
 	if err != nil {
@@ -44,7 +45,7 @@ func decodeVersioned(b []byte, v any, kind string, upgrade func(jsontext.Value) 
 	if err := json.Unmarshal(text, v, json.RejectUnknownMembers(true)); err != nil {
 		return "", explain(doc, err)
 	}
-	return APIVersion, nil
+	return head.APIVersion, nil
 }
 
 func checkHeader(head header, kind string) error {
