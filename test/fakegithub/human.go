@@ -163,6 +163,31 @@ func (h Human) Push(repo, branch, path, text string) (sha string, err error) {
 	return sha, err
 }
 
+// RenameBranch renames a branch: pull requests follow it, and so does the default branch.
+func (h Human) RenameBranch(repo, from, to string) error {
+	return h.on(repo, func(r *Repo) error {
+		sha := r.git.head(from)
+		if err := r.git.moveRef(to, "", sha); err != nil {
+			return err
+		}
+		if r.Default == from {
+			if _, err := r.git.text("symbolic-ref", "HEAD", "refs/heads/"+to); err != nil {
+				return err
+			}
+			r.Default = to
+		}
+		for _, p := range r.Pulls {
+			if p.State == "open" && p.Base == from {
+				p.Base = to
+			}
+			if p.State == "open" && p.Head == from {
+				p.Head = to
+			}
+		}
+		return r.git.moveRef(from, sha, "")
+	})
+}
+
 // DeleteBranch deletes a branch, which closes its open pull requests.
 func (h Human) DeleteBranch(repo, branch string) error {
 	return h.on(repo, func(r *Repo) error {
