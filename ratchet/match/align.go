@@ -162,7 +162,7 @@ type edit struct{ want, got int }
 const (
 	oneEdit   = 1 << 24 // above what all the rest can sum up to
 	otherTool = oneEdit + 2
-	lone      = oneEdit + 1
+	oneSided  = oneEdit + 1
 )
 
 // align finds the fewest edits that turn the expected calls into the made ones.
@@ -173,10 +173,10 @@ func (c *comparison) align(order []int, least truth) (int, []edit) {
 	for w := n; w >= 0; w-- {
 		for g := m; g >= 0; g-- {
 			if w == n || g == m {
-				*at(w, g) = (n - w + m - g) * lone
+				*at(w, g) = (n - w + m - g) * oneSided
 				continue
 			}
-			*at(w, g) = min(*at(w+1, g+1)+c.price(w, order[g], least), *at(w+1, g)+lone, *at(w, g+1)+lone)
+			*at(w, g) = min(*at(w+1, g+1)+c.price(w, order[g], least), *at(w+1, g)+oneSided, *at(w, g+1)+oneSided)
 		}
 	}
 	var out []edit
@@ -185,7 +185,7 @@ func (c *comparison) align(order []int, least truth) (int, []edit) {
 		case w < n && g < m && *at(w, g) == *at(w+1, g+1)+c.price(w, order[g], least):
 			out = append(out, edit{w, order[g]})
 			w, g = w+1, g+1
-		case w < n && (g == m || *at(w, g) == *at(w+1, g)+lone):
+		case w < n && (g == m || *at(w, g) == *at(w+1, g)+oneSided):
 			out = append(out, edit{w, -1})
 			w++
 		default:
