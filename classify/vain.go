@@ -15,7 +15,22 @@ var errorShape = regexp.MustCompile(`(?i)^["\s]*(\[?\{\s*"?(error|errors|is_?err
 // LooksFailed says that a result reads as an error, whether or not anything marks it as one.
 func LooksFailed(c *trajectory.ToolCall) bool {
 	raw := c.Result.Raw
-	return errorShape.MatchString(strings.TrimSpace(raw[:min(len(raw), 300)])) || marked(raw, errorMark)
+	text := strings.TrimSpace(raw[:min(len(raw), 300)])
+	return mayFail(text) && errorShape.MatchString(text) || marked(raw, errorMark)
+}
+
+// mayFail spares most results the pattern: of an object, its first member must begin like one of those that tell an error.
+func mayFail(text string) bool {
+	rest := strings.TrimLeft(text, "\"\t\n\f\r ")
+	if rest == "" {
+		return false
+	}
+	if rest[0] != '{' && rest[0] != '[' {
+		return !isDigit(rune(rest[0])) && rest[0] != '-' && rest[0] != '<'
+	}
+	member, object := strings.CutPrefix(strings.TrimPrefix(rest, "["), "{")
+	member = strings.TrimPrefix(strings.TrimLeft(member, "\t\n\f\r "), "\"")
+	return object && member != "" && strings.IndexByte("eEiIsS", member[0]) >= 0
 }
 
 // Vain are answers that bring an agent no further.

@@ -52,31 +52,56 @@ var easternVerb = map[string]string{"送信": "send", "削除": "delete", "作�
 	"返信": "reply", "注文": "pay", "返金": "refund", "发送": "send", "删除": "delete", "创建": "create", "预订": "book", "取消": "cancel", "添加": "create", "修改": "update", "转发": "forward", "回复": "reply", "退款": "refund", "支付": "pay"}
 
 // Admits says that a reply tells of a failure or of a doubt, or leaves something open.
-func Admits(reply string) bool {
-	return admits.MatchString(bare(reply))
+func Admits(reply string) bool { return Read(reply).Admits }
+
+// Claims is Reply.Claims of a reply that is asked but once.
+func Claims(reply string, v *Verb, others ...*Verb) (Claim, string) {
+	return Read(reply).Claims(v, others...)
 }
 
-// Claims says how the reply claims that an effect of this verb was brought about, and with which word. A verb that is nil can only be claimed
-// plainly. A word that also tells of one of the others, which did happen, claims nothing.
-func Claims(reply string, v *Verb, others ...*Verb) (Claim, string) {
+// Reply is a reply that was read, to be asked of what it claims.
+type Reply struct {
+	Admits bool // it tells of a failure or of a doubt, or leaves something open
+
+	sentences []string // that state something; none of one that admits
+	plain     string   // the last words by which one says that it is done, "" for none
+}
+
+// Read reads a reply.
+func Read(reply string) Reply {
 	text := bare(reply)
-	if text == "" || admits.MatchString(text) {
-		return NoClaim, ""
+	if text == "" {
+		return Reply{}
 	}
-	best, with := NoClaim, ""
+	r := Reply{Admits: admits.MatchString(text)}
+	if r.Admits {
+		return r
+	}
 	for _, s := range sentences.FindAllString(text, 200) {
 		s = strings.TrimSpace(s)
 		if strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") {
 			continue
 		}
+		r.sentences = append(r.sentences, s)
+		if m := finished.FindString(s); m != "" && !yet.MatchString(s) {
+			r.plain = m
+		}
+	}
+	return r
+}
+
+// Claims says how the reply claims that an effect of this verb was brought about, and with which word. A verb that is nil can only be claimed
+// plainly. A word that also tells of one of the others, which did happen, claims nothing.
+func (r Reply) Claims(v *Verb, others ...*Verb) (Claim, string) {
+	for _, s := range r.sentences {
 		if word := v.claimed(s); word != "" && !slices.ContainsFunc(others, func(o *Verb) bool { return o.tells(word) }) {
 			return Named, word
 		}
-		if m := finished.FindString(s); m != "" && !yet.MatchString(s) {
-			best, with = Plain, m
-		}
 	}
-	return best, with
+	if r.plain != "" {
+		return Plain, r.plain
+	}
+	return NoClaim, ""
 }
 
 // bare is the reply in lower case, without what it quotes and without turns of politeness.

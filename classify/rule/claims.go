@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
@@ -50,10 +51,7 @@ func (m *maker) inReply() []classify.Finding {
 		if !strings.ContainsAny(text, "0123456789@") {
 			continue
 		}
-		fields := m.fields(step)
-		if len(fields) == 0 {
-			continue
-		}
+		fields := sync.OnceValue(func() []field { return m.fields(step) }) // most answers state nothing to compare
 		for _, sentence := range sentenceEnd.Split(text, 200) {
 			if c, ok := m.contradicted(step, text, sentence, fields); ok {
 				out = append(out, m.claimFinding(c))
@@ -64,11 +62,11 @@ func (m *maker) inReply() []classify.Finding {
 }
 
 // contradicted looks at one sentence of an answer.
-func (m *maker) contradicted(step int, text, sentence string, fields []field) (claim, bool) {
+func (m *maker) contradicted(step int, text, sentence string, fields func() []field) (claim, bool) {
 	if !strings.ContainsAny(sentence, "0123456789@") || unsaid.MatchString(sentence) {
 		return claim{}, false
 	}
-	for _, look := range []func(int, string, string, []field) (claim, bool){m.amountClaim, m.dateClaim, m.emailClaim, m.idClaim} {
+	for _, look := range []func(int, string, string, func() []field) (claim, bool){m.amountClaim, m.dateClaim, m.emailClaim, m.idClaim} {
 		if c, ok := look(step, text, sentence, fields); ok {
 			return c, true
 		}
@@ -142,12 +140,12 @@ var (
 )
 
 // amountClaim finds an amount that nobody told, that does not follow from what was told, and that the result's one amount of that name contradicts.
-func (m *maker) amountClaim(step int, text, sentence string, fields []field) (claim, bool) {
+func (m *maker) amountClaim(step int, text, sentence string, known func() []field) (claim, bool) {
 	amounts := amountsIn(sentence)
 	if len(amounts) != 1 {
 		return claim{}, false
 	}
-	n := amounts[0]
+	n, fields := amounts[0], known()
 	var here []field
 	for _, f := range about(fields, sentence) {
 		if w := lastWord(f); moneyWords[w] && isNumber(f.text) {
@@ -290,18 +288,34 @@ func priced(fields []field) [][]float64 {
 }
 
 // emailClaim finds an address that nobody told and that is a slip of the one that results name.
-func (m *maker) emailClaim(step int, _, sentence string, fields []field) (claim, bool) {
+func (m *maker) emailClaim(step int, _, sentence string, fields func() []field) (claim, bool) {
+	if strings.IndexByte(sentence, '@') < 0 {
+		return claim{}, false
+	}
 	for _, mail := range emailShape.FindAllString(sentence, 5) {
-		if m.told().holds(mail, step, nil) {
+		if m.literally(mail, step) || len(fields()) == 0 || m.told().holds(mail, step, nil) {
 			continue
 		}
-		for _, f := range fields {
+		for _, f := range fields() {
 			if other := emailShape.FindString(f.text); other != "" && slip(strings.ToLower(mail), strings.ToLower(other)) {
 				return claim{step: step, kind: "email", field: f, sure: 0.85}, true
 			}
 		}
 	}
 	return claim{}, false
+}
+
+// literally says that a user or a result told just this before a step, as nearly always: then nobody need collect all that was told.
+func (m *maker) literally(value string, step int) bool {
+	return slices.ContainsFunc(m.t.Steps[:step], func(s trajectory.Step) bool {
+		switch s.Kind {
+		case trajectory.StepUser:
+			return strings.Contains(s.Text, value)
+		case trajectory.StepTool:
+			return strings.Contains(textOf(m.t.ToolCalls[s.Index].Result), value)
+		}
+		return false
+	})
 }
 
 // slip says that one address is the other but for a few letters, or for the domain.
@@ -318,13 +332,13 @@ func slip(a, b string) bool {
 func lengthsWithin(a, b string, n int) bool { return len(a)-len(b) <= n && len(b)-len(a) <= n }
 
 // idClaim finds an identifier that nobody told, of the same make as the one that results name, which the answer leaves out.
-func (m *maker) idClaim(step int, text, sentence string, fields []field) (claim, bool) {
+func (m *maker) idClaim(step int, text, sentence string, fields func() []field) (claim, bool) {
 	for _, id := range businessID.FindAllString(sentence, 5) {
-		if m.told().holds(id, step, nil) {
+		if m.literally(id, step) || len(fields()) == 0 || m.told().holds(id, step, nil) {
 			continue
 		}
 		var same []field
-		for _, f := range fields {
+		for _, f := range fields() {
 			if businessID.FindString(f.text) == f.text && makeOf(f.text) == makeOf(id) {
 				same = append(same, f)
 			}

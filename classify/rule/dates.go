@@ -75,12 +75,12 @@ func (d day) daysAfter(o day) int {
 var dateWords = wordSet(`date day eta due delivery delivered arrival arrives arriving departure departs expires expiry expiration deadline start starts end ends until renewal renews scheduled appointment checkin checkout birthday dob shipped ships datum lieferdatum fecha data`)
 
 // dateClaim finds a day that nobody told, that is no number of told days away from a told one, and that the result's one day of that name contradicts.
-func (m *maker) dateClaim(step int, text, sentence string, fields []field) (claim, bool) {
+func (m *maker) dateClaim(step int, text, sentence string, known func() []field) (claim, bool) {
 	days := daysIn(sentence)
 	if len(days) == 0 || slices.ContainsFunc(days, func(d day) bool { return !d.same(days[0]) && !(d.month == days[0].day && d.day == days[0].month) }) {
 		return claim{}, false
 	}
-	low := strings.ToLower(sentence)
+	low, fields := strings.ToLower(sentence), known()
 	var named []field
 	for _, f := range about(fields, sentence) {
 		if len(daysIn(f.text)) == 0 || len(f.text) > 40 {

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/effect"
@@ -15,11 +16,25 @@ type effects struct {
 	in *classify.Input
 	t  *trajectory.Trajectory
 	effect.History
+	replies replies
 }
 
+// replies read the reply of each turn, once it is asked for.
+type replies []func() effect.Reply
+
 func effectsOf(in *classify.Input) effects {
-	return effects{in: in, t: in.Trajectory, History: classify.Shared(in, func(in *classify.Input) effect.History { return effect.Follow(in.Trajectory, in.Catalog) })}
+	follow := func(in *classify.Input) effect.History { return effect.Follow(in.Trajectory, in.Catalog) }
+	read := func(in *classify.Input) (out replies) {
+		for _, turn := range classify.Shared(in, follow).Turns {
+			out = append(out, sync.OnceValue(func() effect.Reply { return effect.Read(turn.Reply) }))
+		}
+		return out
+	}
+	return effects{in: in, t: in.Trajectory, History: classify.Shared(in, follow), replies: classify.Shared(in, read)}
 }
+
+// reply is what a turn was answered with, read.
+func (e *effects) reply(turn int) effect.Reply { return e.replies[turn]() }
 
 // tool says what the called tool does.
 func (e *effects) tool(i int) effect.Tool {
@@ -136,12 +151,12 @@ func (e *effects) claimOf(x *effect.Effect) (effect.Claim, int) {
 		if turn > x.Turn && (x.Tool.Verb == nil || x.Tool.Verb.Reported(e.Turns[turn].Said) || e.takenUp(x.Tool.Verb, turn)) {
 			break
 		}
-		claim, word := effect.Claims(e.Turns[turn].Reply, x.Tool.Verb, e.done(x, turn)...)
+		claim, word := e.reply(turn).Claims(x.Tool.Verb, e.done(x, turn)...)
 		if claim == effect.Named && e.said(x, word) {
 			claim = effect.NoClaim
 		}
 		if claim != effect.Named && x.Tool.Thing != nil && turn == x.Turn {
-			if by, _ := effect.Claims(e.Turns[turn].Reply, x.Tool.Thing, e.done(x, turn)...); by == effect.Named {
+			if by, _ := e.reply(turn).Claims(x.Tool.Thing, e.done(x, turn)...); by == effect.Named {
 				claim = by
 			}
 		}

@@ -147,7 +147,7 @@ func (e *effects) uncalled() (classify.Finding, bool) {
 	if !alone || t.RootError != nil || e.Turns[turn].Reply == "" || len(t.ModelCalls) == 0 || !e.onlyReads(turn) || e.emptyHanded(turn) {
 		return classify.Finding{}, false
 	}
-	if effect.Admits(e.Turns[turn].Reply) {
+	if e.reply(turn).Admits {
 		return classify.Finding{}, false
 	}
 	for _, d := range t.ToolsOffered {
@@ -155,7 +155,7 @@ func (e *effects) uncalled() (classify.Finding, bool) {
 		if !tool.Writes() || tool.Verb == nil || d.Builtin || pseudo(d.Name) {
 			continue
 		}
-		claim, word := effect.Claims(e.Turns[turn].Reply, tool.Verb)
+		claim, word := e.reply(turn).Claims(tool.Verb)
 		if claim == effect.Named && effect.Asked(e.Turns[turn].Said, word) && !e.reported(tool.Verb, turn) {
 			return e.uncalledFinding(tool, turn), true
 		}

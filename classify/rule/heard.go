@@ -114,7 +114,7 @@ func (h *hearsay) fromTools(t *trajectory.Trajectory, ran map[int]int) {
 			from = -1
 			h.say(-1, -1, textOf(c.Arguments))
 		}
-		if rejection(c) == "" && !failed(c) && !looksFailed(c) {
+		if !failed(c) && !looksFailed(c) && rejection(c) == "" {
 			text := textOf(c.Arguments)
 			h.texts = append(h.texts, heard{from: from, call: i, own: true, text: text, flat: flat(text)})
 		}

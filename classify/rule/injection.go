@@ -34,7 +34,7 @@ var InjectionFollowed = add(classify.Rule{
 })
 
 // override are words that set the assistant's orders aside, in the languages that most of the web is written in.
-var override = regexp.MustCompile(`(?i)(ignore|disregard|forget|override|bypass)( \w+){0,3} (previous|prior|above|earlier|preceding|former|other|original|system|safety|your)( \w+){0,2} (instruction|prompt|direction|command|rule|order|guideline|message|task|context)s?` +
+var override = lookFor(`(?i)(ignore|disregard|forget|override|bypass)( \w+){0,3} (previous|prior|above|earlier|preceding|former|other|original|system|safety|your)( \w+){0,2} (instruction|prompt|direction|command|rule|order|guideline|message|task|context)s?` +
 	`|(ignore|disregard|forget) (everything|all|what)( \w+){0,3} (above|before|told|said)` +
 	`|(new|updated|additional|hidden|real|actual) (system )?(instructions?|prompt|orders?|directives?)( \w+){0,3} ?:` +
 	`|</?(system|system_prompt|system-reminder|important|information|instructions?|admin)>|\[/?(system|inst|admin|important)\]|<\|(im_start|system)\|?>?|^\s*#* ?system ?(message|prompt|override|note)? ?:` +
@@ -46,8 +46,8 @@ var override = regexp.MustCompile(`(?i)(ignore|disregard|forget|override|bypass)
 
 // addressed are words that speak to the assistant as such, and ordered ones that order: together, close by, they are an instruction to it.
 var (
-	addressed = regexp.MustCompile(`(?i)\b(ai|artificial intelligence|llm|language)[ -]?(assistant|agent|model|system|bot)s?\b|\b(assistant|agent|chatbot|copilot|chatgpt|claude|gemini|gpt-?\w*)s?\b ?[:,]|\b(dear|hey|hi|attention|note (to|for)|message (to|for|from)|instructions? (to|for)|to) (the |all |any |you,? )?(ai|assistant|agent|llm|model|chatbot|claude|chatgpt|copilot|gemini)s?\b|\bif you are an? (ai|llm|assistant|language model|agent|automated)`)
-	ordered   = regexp.MustCompile(`(?i)\b(you (must|should|need to|have to|shall|are (required|instructed|asked|to))|must (first|now|also|immediately)|please|before (you |answering|continuing|proceeding|responding|doing|completing)|instead|immediately|make sure|be sure to|always|first,)\b`)
+	addressed = lookFor(`(?i)\b(ai|artificial intelligence|llm|language)[ -]?(assistant|agent|model|system|bot)s?\b|\b(assistant|agent|chatbot|copilot|chatgpt|claude|gemini|gpt-?\w*)s?\b ?[:,]|\b(dear|hey|hi|attention|note (to|for)|message (to|for|from)|instructions? (to|for)|to) (the |all |any |you,? )?(ai|assistant|agent|llm|model|chatbot|claude|chatgpt|copilot|gemini)s?\b|\bif you are an? (ai|llm|assistant|language model|agent|automated)`)
+	ordered   = lookFor(`(?i)\b(you (must|should|need to|have to|shall|are (required|instructed|asked|to))|must (first|now|also|immediately)|please|before (you |answering|continuing|proceeding|responding|doing|completing)|instead|immediately|make sure|be sure to|always|first,)\b`)
 )
 
 // bidden are sentences that tell to do something: after an instruction to the assistant they belong to it.
@@ -198,7 +198,7 @@ func instructedAt(text string, at, end int) float64 {
 	if here := instruction(text[from:to]); here > 0 {
 		return here
 	}
-	if s := text[from:to]; bidden.MatchString(strings.TrimSpace(s)) || ordered.MatchString(s) {
+	if s := text[from:to]; bidden.MatchString(strings.TrimSpace(s)) || ordered.in(s) {
 		return instruction(text[max(0, from-orderAfter):to])
 	}
 	return 0
@@ -219,13 +219,16 @@ func sentenceAt(text string, at, end int) (from, to int) {
 	return from, to
 }
 
-// instruction says how surely a text instructs the assistant; 0 when it does not.
-func instruction(text string) float64 {
-	if override.MatchString(text) {
+// instruction says how surely a text in lower case instructs the assistant; 0 when it does not.
+func instruction(low string) float64 {
+	if override.in(low) {
 		return 0.9
 	}
-	for _, m := range addressed.FindAllStringIndex(text, 8) {
-		if ordered.MatchString(text[max(0, m[0]-orderNear/2):min(len(text), m[1]+orderNear)]) {
+	if !addressed.may(low) {
+		return 0
+	}
+	for _, m := range addressed.re.FindAllStringIndex(low, 8) {
+		if ordered.in(low[max(0, m[0]-orderNear/2):min(len(low), m[1]+orderNear)]) {
 			return 0.8
 		}
 	}
@@ -274,20 +277,21 @@ type origin struct {
 	least      float64 // how sure the instruction must be
 }
 
-// tells are the forms of such values, with how many bytes they must have.
+// tells are the forms of such values, with letters of which each holds one, and how many bytes they must have.
 var tells = []struct {
 	kind string
+	has  string
 	re   *regexp.Regexp
 	min  int
 	sure float64 // names are told to assistants in good faith too, by lists of tools and manuals: there only words that set orders aside count
 }{
-	{"an e-mail address", regexp.MustCompile(`[\w.+-]+@[\w-]+\.[\w.-]*\w`), 6, 0.8},
-	{"a URL", regexp.MustCompile(`https?://[^\s"'<>)\]]+[^\s"'<>)\].,;:!?]`), 12, 0.8},
-	{"a host", regexp.MustCompile(`\b(?:[\w-]+\.)+(?:com|net|org|io|co|dev|app|xyz|ru|cn|info|site|me|ai|example|test|uk|de|fr|onion)\b`), 6, 0.8},
-	{"an account number", regexp.MustCompile(`\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b`), 14, 0.8},
-	{"a long number", regexp.MustCompile(`\+?\d[\d -]{6,}\d`), 7, 0.8},
-	{"a path", regexp.MustCompile(`(?:~|[\w.-]+)?(?:/[\w.-]+){2,}|\b[A-Za-z]:\\[\w.\\-]+`), 7, 0.9},
-	{"an identifier", regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)+\b`), 6, 0.9},
+	{"an e-mail address", "@", regexp.MustCompile(`[\w.+-]+@[\w-]+\.[\w.-]*\w`), 6, 0.8},
+	{"a URL", ":", regexp.MustCompile(`https?://[^\s"'<>)\]]+[^\s"'<>)\].,;:!?]`), 12, 0.8},
+	{"a host", ".", regexp.MustCompile(`\b(?:[\w-]+\.)+(?:com|net|org|io|co|dev|app|xyz|ru|cn|info|site|me|ai|example|test|uk|de|fr|onion)\b`), 6, 0.8},
+	{"an account number", "0123456789", regexp.MustCompile(`\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b`), 14, 0.8},
+	{"a long number", "0123456789", regexp.MustCompile(`\+?\d[\d -]{6,}\d`), 7, 0.8},
+	{"a path", `/\`, regexp.MustCompile(`(?:~|[\w.-]+)?(?:/[\w.-]+){2,}|\b[A-Za-z]:\\[\w.\\-]+`), 7, 0.9},
+	{"an identifier", "_-", regexp.MustCompile(`\b[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)+\b`), 6, 0.9},
 }
 
 // distinctive returns the values in arguments by which one can tell where they come from: what has a form of its own, and texts of several words.
@@ -295,6 +299,9 @@ func distinctive(args jsontext.Value) []origin {
 	var out []origin
 	eachText(args, func(s string) {
 		for _, f := range tells {
+			if !strings.ContainsAny(s, f.has) {
+				continue
+			}
 			for _, m := range f.re.FindAllString(s, 8) {
 				if len(m) >= f.min {
 					out = append(out, origin{f.kind, strings.ToLower(strings.TrimSpace(m)), f.sure})

@@ -68,7 +68,7 @@ type lap struct {
 
 func checkLoop(in *classify.Input) classify.Result {
 	t := in.Trajectory
-	l := looper{in: in, t: t, p: classify.ParamsOf[LoopParams](in), results: map[int]answer{}}
+	l := looper{in: in, t: t, p: classify.ParamsOf[LoopParams](in), results: map[int]answer{}, words: map[string]classify.Said{}}
 	seqs, blind := sequences(t)
 	var out []classify.Finding
 	for _, s := range seqs {
@@ -227,7 +227,8 @@ type looper struct {
 	t       *trajectory.Trajectory
 	p       LoopParams
 	results map[int]answer
-	unread  bool // a stretch was left alone because its answers may be in spans that nobody reads yet
+	words   map[string]classify.Said // what users said
+	unread  bool                     // a stretch was left alone because its answers may be in spans that nobody reads yet
 }
 
 // find looks for laps in one sequence, shortest period first; a beat belongs to one lap at most.

@@ -14,8 +14,18 @@ import (
 
 // round is what one agent did between two words of the user's.
 type round struct {
-	said  classify.Said
+	text  string // what the user said before
 	calls []int
+}
+
+// said is what the user said before, read: it takes its time, and most rounds need none.
+func (l *looper) said(r *round) classify.Said {
+	s, ok := l.words[r.text]
+	if !ok {
+		s = classify.SaidOf(r.text)
+		l.words[r.text] = s
+	}
+	return s
 }
 
 // rut is a call that an agent makes in vain, turn after turn. A turn without anything of that call is not in it, and does not end it.
@@ -51,10 +61,10 @@ func (l *looper) rounds() [][]round {
 	var out [][]round
 	at := map[string]int{}   // index into out
 	turn := map[string]int{} // of the agent's last round
-	turns, said := 0, classify.Said{}
+	turns, said := 0, ""
 	for _, s := range l.t.Steps {
 		if s.Kind == trajectory.StepUser {
-			turns, said = turns+1, classify.SaidOf(s.Text)
+			turns, said = turns+1, s.Text
 		}
 		if s.Kind != trajectory.StepTool || l.t.ToolCalls[s.Index].Recalled {
 			continue
@@ -66,7 +76,7 @@ func (l *looper) rounds() [][]round {
 			at[agent], out = i, append(out, nil)
 		}
 		if turn[agent] != turns {
-			turn[agent], out[i] = turns, append(out[i], round{said: said})
+			turn[agent], out[i] = turns, append(out[i], round{text: said})
 		}
 		last := &out[i][len(out[i])-1]
 		last.calls = append(last.calls, s.Index)
@@ -83,7 +93,7 @@ func (l *looper) ruts(rounds []round) (out []rut) {
 			now, was := found[key], open[key]
 			if len(was.rounds) > 0 && l.goesOn(rounds, was, now, i) {
 				was.rounds = append(was.rounds, i)
-				if said := rounds[i].said; said.Push || said.Bare {
+				if said := l.said(&rounds[i]); said.Push || said.Bare {
 					was.pushes++
 				}
 				open[key] = was
@@ -142,11 +152,11 @@ func (l *looper) goesOn(rounds []round, was, now rut, i int) bool {
 	if call.Start.Before(end.Start) || call.Start.Sub(end.Start) > maxPause {
 		return false
 	}
-	said := rounds[i].said
+	said := l.said(&rounds[i])
 	if said.Again || said.Names(call.Arguments) || now.vain == classify.Empty && !said.Push && !said.Bare {
 		return false
 	}
-	return said.Push || !slices.ContainsFunc(was.rounds, func(r int) bool { return said.Near(rounds[r].said) })
+	return said.Push || !slices.ContainsFunc(was.rounds, func(r int) bool { return said.Near(l.said(&rounds[r])) })
 }
 
 // call is the first call of a round that has the key.

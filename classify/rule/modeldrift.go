@@ -39,13 +39,20 @@ func checkDrift(in *classify.Input) classify.Result {
 	found := map[drift][]int{}
 	var order []drift
 	both := 0
+	judged := map[[3]string]bool{} // most calls of a run ask for the same
 	for i := range t.ModelCalls {
 		m := &t.ModelCalls[i]
 		if m.ModelRequested == "" || m.ModelResponded == "" {
 			continue
 		}
 		both++
-		if !drifted(m) {
+		names := [3]string{m.Provider, m.ModelRequested, m.ModelResponded}
+		away, known := judged[names]
+		if !known {
+			away = drifted(m)
+			judged[names] = away
+		}
+		if !away {
 			continue
 		}
 		d := drift{m.Agent, modelFamily(m.ModelRequested), modelFamily(m.ModelResponded)}

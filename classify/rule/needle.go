@@ -28,8 +28,11 @@ func (f finder) in(low string) bool { return f.may(low) && f.re.MatchString(low)
 
 // MatchString says whether the pattern, which looks at no case, matches in a text as it was written.
 func (f finder) MatchString(text string) bool {
-	return f.may(strings.ToLower(text)) && f.re.MatchString(text)
+	return f.matches(text, strings.ToLower(text))
 }
+
+// matches is MatchString of a text that is there in lower case too.
+func (f finder) matches(text, low string) bool { return f.may(low) && f.re.MatchString(text) }
 
 // may says that a text in lower case holds one of the words.
 func (f finder) may(low string) bool {

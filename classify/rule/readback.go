@@ -63,7 +63,7 @@ func (e *effects) takenForDone(x *effect.Effect) (classify.Finding, bool) {
 		return classify.Finding{}, false
 	case claim != effect.NoClaim:
 		return e.readbackFinding(x, claim, turn, -1), true
-	case reply == "" || effect.Admits(reply):
+	case reply == "" || e.reply(x.Turn).Admits:
 		return classify.Finding{}, false
 	}
 	if next, ok := e.builtOn(x); ok {

@@ -64,7 +64,8 @@ func rejection(c *trajectory.ToolCall) string {
 
 func rejects(text string) bool {
 	text = head(text)
-	return (unknownThing.MatchString(text) || invalidThing.MatchString(text)) && !notItsFault.MatchString(text)
+	low := strings.ToLower(text)
+	return (unknownThing.matches(text, low) || invalidThing.matches(text, low)) && !notItsFault.matches(text, low)
 }
 
 func head(text string) string { return text[:min(len(text), rejectionWindow)] }
