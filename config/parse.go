@@ -49,6 +49,9 @@ func load(path string, resolve bool) (Config, error) {
 // relative paths of secrets start. The error, if any, is [Problems].
 func Parse(name string, data []byte) (Config, error) { return parse(name, data, true) }
 
+// ParseOffline is Parse for commands that talk to nobody: secrets are checked in form and not resolved.
+func ParseOffline(name string, data []byte) (Config, error) { return parse(name, data, false) }
+
 func parse(name string, data []byte, resolve bool) (Config, error) {
 	d := newDecoder(name, data, resolve)
 	cfg := Default()

@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/oracle"
+	"github.com/pawl-dev/pawl/ratchet/record"
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+)
+
+// redField is the field that stands for the red proof: from the verdict that base knew of to the one that this pawl gives.
+const redField = "/red"
+
+// red judges every case of head by its own recording: this pawl must still see the failure. A case of which base has accepted before that it does not,
+// by a waiver, may stay as it is.
+func (r *Report) red(o *oracle.Oracle, base, head *Set, step func()) {
+	for _, dir := range slices.Sorted(maps.Keys(head.Cases)) {
+		e := head.Cases[dir]
+		step()
+		if e.Case.State.Name == regcase.Retired || regcase.SHA256(e.Trace) != e.Case.Trace.SHA256 {
+			continue // a tombstone; or the recording is another one, which is said already
+		}
+		was, is, why := known(base.Cases[dir]), oracle.Fail, ""
+		if j, err := Red(o, &e.Case, e.Trace); err != nil {
+			is, why = oracle.Error, err.Error()
+		} else {
+			is, why = j.Verdict, j.Reason
+		}
+		if is == oracle.Fail || is == was {
+			continue
+		}
+		if why == "" {
+			why = "it passes"
+		}
+		r.Findings = append(r.Findings, &Finding{Kind: Blind, Case: e.Case.ID, Path: head.caseFile(dir), Waivable: base.Cases[dir] != nil,
+			Difference: Difference{Field: redField, Base: canonical(was), Head: canonical(is), Relation: Looser},
+			Why:        fmt.Sprintf("this pawl no longer sees the recorded failure in the case's own trace (%s): %s", is, why)})
+	}
+}
+
+// known is the verdict on its own recording that base has accepted of a case.
+func known(e *Entry) oracle.Verdict {
+	was := oracle.Fail
+	if e == nil {
+		return was
+	}
+	for _, w := range e.Waivers {
+		if w.Field != redField {
+			continue
+		}
+		for _, v := range []oracle.Verdict{oracle.Fail, oracle.Pass, oracle.Error, oracle.Inconclusive} {
+			if string(canonical(v)) == string(w.Head) {
+				was = v
+			}
+		}
+	}
+	return was
+}
+
+// Red judges a case by its recorded trace.json: whoever can see the failure answers fail.
+func Red(o *oracle.Oracle, c *regcase.Case, trace []byte) (oracle.Judgement, error) {
+	td, ld, err := record.Decode(trace)
+	if err != nil {
+		return oracle.Judgement{}, err
+	}
+	var runs []*trajectory.Trajectory
+	for _, t := range trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld}) {
+		runs = append(runs, trajectory.Build(t))
+	}
+	if len(runs) == 0 {
+		return oracle.Judgement{}, errors.New("the recording holds no trace")
+	}
+	return o.Judge(c, runs...), nil
+}

@@ -1,0 +1,267 @@
+package verify
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+)
+
+// Set is one version of a set of cases, as it was read.
+type Set struct {
+	Dir      string            // in the repository, with forward slashes
+	Cases    map[string]*Entry // by directory inside the set; specimens lie below their case
+	Stubs    map[string]string // sha256 of the team's own tool answers, by path inside the set
+	Problems []Problem         // what could not be read, or has no place in a set
+}
+
+// Entry is a case, or a further specimen of one.
+type Entry struct {
+	Case    regcase.Case
+	Trace   []byte // trace.json as it lies there
+	Waivers []Waiver
+
+	Untracked bool // it lies in a work tree and git does not know it: a commit would not hold it
+}
+
+// Problem is what of a set cannot be read, with its path inside the set; "" is all of it.
+type Problem struct {
+	Path string
+	Text string
+}
+
+// Bar says that the whole set cannot be read.
+func (s *Set) Bar(why string) {
+	clear(s.Cases)
+	s.Problems = append([]Problem{{"", why}}, s.Problems...)
+}
+
+// Barred says that the whole set cannot be read.
+func (s *Set) Barred() bool { return len(s.Problems) > 0 && s.Problems[0].Path == "" }
+
+// Kind says what sort of loosening a finding is.
+type Kind string
+
+// The kinds.
+const (
+	Loosened   Kind = "loosened"   // a field is looser, or cannot be compared
+	Deleted    Kind = "deleted"    // a case of base is not there
+	Moved      Kind = "moved"      // it is somewhere else, where nothing that looks for it looks
+	Unreadable Kind = "unreadable" // it is there and no case any more
+	Rewritten  Kind = "rewritten"  // what may only be added to was changed
+	Blind      Kind = "blind"      // this pawl does not see the recorded failure
+	Deselected Kind = "deselected" // the configuration no longer leads to the set
+	Emptied    Kind = "emptied"    // nothing is left to run
+	Bulk       Kind = "bulk"       // more cases at once than a reviewer would look at
+)
+
+// Finding is one way in which head is looser than base.
+type Finding struct {
+	Kind Kind   `json:"kind"`
+	Case string `json:"case"` // id; "" for what is no case's
+	Path string `json:"path"` // file in the repository
+	Difference
+	Why      string  `json:"why"`
+	Waivable bool    `json:"waivable"`
+	Waiver   *Waiver `json:"waiver"` // what lets it through; nil: nothing does
+}
+
+// Note is something to know that decides nothing.
+type Note struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
+}
+
+// Report is what verify says of two versions of a set and of pawl.yaml.
+type Report struct {
+	Cases     int // of base
+	New       int // of head and not of base
+	Tightened int // cases that are stricter
+	Findings  []*Finding
+	Notes     []Note
+}
+
+// Open lists the findings that no waiver lets through; all of them where waivers do not count.
+func (r *Report) Open(noWaivers bool) []*Finding {
+	var out []*Finding
+	for _, f := range r.Findings {
+		if f.Waiver == nil || noWaivers {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (r *Report) note(path, format string, args ...any) {
+	r.Notes = append(r.Notes, Note{path, fmt.Sprintf(format, args...)})
+}
+
+// sets adds what two versions of one set show.
+func (r *Report) sets(base, head *Set, now time.Time) {
+	r.Cases += len(base.Cases)
+	for _, dir := range slices.Sorted(maps.Keys(base.Cases)) {
+		r.entry(base, head, dir, now)
+	}
+	for _, dir := range slices.Sorted(maps.Keys(head.Cases)) {
+		r.head(base, head, dir, now)
+	}
+	r.problems(base, head)
+	r.stubs(base, head)
+	if active(base) > 0 && active(head) == 0 {
+		r.Findings = append(r.Findings, &Finding{Kind: Emptied, Path: base.Dir, Why: "the set holds no case any more that would be run"})
+	}
+}
+
+func active(s *Set) (n int) {
+	for _, e := range s.Cases {
+		if e.Case.State.Name != regcase.Retired {
+			n++
+		}
+	}
+	return n
+}
+
+// caseFile is the path of a case in the repository.
+func (s *Set) caseFile(dir string) string { return s.Dir + "/" + dir + "/" + regcase.CaseFile }
+
+// entry compares one case of base with what lies at its place in head.
+func (r *Report) entry(base, head *Set, dir string, now time.Time) {
+	b := base.Cases[dir]
+	h, there := head.Cases[dir]
+	if !there {
+		r.Findings = append(r.Findings, gone(base, head, dir))
+		return
+	}
+	if h.Untracked {
+		r.Findings = append(r.Findings, &Finding{Kind: Deleted, Case: b.Case.ID, Path: base.caseFile(dir), Why: "the case lies in the work tree, but git no longer tracks it: a commit would delete it"})
+		return
+	}
+	ds := Compare(&b.Case, &h.Case, now)
+	var own []*Finding
+	for _, d := range ds {
+		if !d.Relation.Holds() {
+			own = append(own, &Finding{Kind: Loosened, Case: b.Case.ID, Path: base.caseFile(dir), Difference: d, Why: sentence(d), Waivable: true})
+		}
+	}
+	if Whole(ds) == Stricter {
+		r.Tightened++
+	}
+	more, ok := fresh(b.Waivers, h.Waivers)
+	if !ok {
+		own = append(own, &Finding{Kind: Rewritten, Case: b.Case.ID, Path: base.Dir + "/" + dir + "/" + waiversFile, Why: "waivers that were there before were changed or removed: that file is only added to"})
+	}
+	h.Waivers = more // what is left to be used by this change
+	r.Findings = append(r.Findings, own...)
+}
+
+// gone says what became of a case that is not at its place.
+func gone(base, head *Set, dir string) *Finding {
+	c := &base.Cases[dir].Case
+	f := &Finding{Kind: Deleted, Case: c.ID, Path: base.caseFile(dir), Why: "the case is deleted; a case that is no longer wanted is retired: pawl retire " + c.ID + " --reason ..."}
+	for _, p := range head.Problems {
+		if p.Path == "" || p.Path == dir || strings.HasPrefix(p.Path, dir+"/") || strings.HasPrefix(dir+"/", p.Path+"/") {
+			f.Kind, f.Why = Unreadable, "the case cannot be read any more: "+p.Text
+			return f
+		}
+	}
+	for _, other := range slices.Sorted(maps.Keys(head.Cases)) {
+		h := &head.Cases[other].Case
+		if h.ID == c.ID || h.Trace.SHA256 == c.Trace.SHA256 && base.Cases[other] == nil {
+			f.Kind, f.Why = Moved, "the case lies at "+head.Dir+"/"+other+" now: its place is made of its failure, and it stays there"
+		}
+	}
+	return f
+}
+
+// maxQuarantine is how far ahead the review of a quarantine may lie, in days.
+const maxQuarantine = 14
+
+// head checks one case of head for what holds of any.
+func (r *Report) head(base, head *Set, dir string, now time.Time) {
+	e := head.Cases[dir]
+	_, known := base.Cases[dir]
+	c, file := &e.Case, head.caseFile(dir)
+	bad := func(field, why string) {
+		r.Findings = append(r.Findings, &Finding{Kind: Loosened, Case: c.ID, Path: file, Difference: Difference{Field: field, Relation: Looser}, Why: why})
+	}
+	if !known {
+		r.New++
+		e.Waivers = nil
+		if c.State.Name == regcase.Retired || c.State.Name == regcase.Quarantined {
+			bad("/state", "a new case enters pending or enforced: this one would hold the place of its failure and never block")
+		}
+	}
+	if sum := regcase.SHA256(e.Trace); sum != c.Trace.SHA256 {
+		bad("/trace/sha256", "trace.json is not the recording that the case names")
+	}
+	review, err := time.Parse(day, c.State.Review)
+	if c.State.Name == regcase.Quarantined && (err != nil || review.After(now.AddDate(0, 0, maxQuarantine))) {
+		bad("/state", fmt.Sprintf("the review of a quarantine is at most %d days ahead; %s is not", maxQuarantine, c.State.Review))
+	}
+	if Overdue(c.State, now) {
+		r.note(file, "the quarantine of %s is past its review of %s: it blocks as an enforced case does", c.ID, c.State.Review)
+	}
+}
+
+// problems reports what head holds that nobody can read, unless base held the same.
+func (r *Report) problems(base, head *Set) {
+	for _, p := range head.Problems {
+		path := head.Dir + "/" + p.Path
+		switch {
+		case slices.Contains(base.Problems, p):
+			r.note(path, "%s", p.Text)
+		case slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Kind == Unreadable && strings.HasPrefix(f.Path, path) }):
+		default:
+			r.Findings = append(r.Findings, &Finding{Kind: Unreadable, Path: path, Why: p.Text})
+		}
+	}
+}
+
+// stubs compares the team's own tool answers: a run of the agent sees them. A new one shadows the healthy results that cases hold.
+func (r *Report) stubs(base, head *Set) {
+	add := func(name string, was, is regcase.JSON, why string) {
+		r.Findings = append(r.Findings, &Finding{Kind: Loosened, Path: head.Dir + "/" + name, Difference: Difference{Field: "/" + name, Base: was, Head: is, Relation: Unordered}, Why: why, Waivable: true})
+	}
+	value := func(s *Set, name string) regcase.JSON {
+		if sum, ok := s.Stubs[name]; ok {
+			return regcase.JSON(`"sha256:` + sum + `"`)
+		}
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(base.Stubs)) {
+		if base.Stubs[name] != head.Stubs[name] {
+			add(name, value(base, name), value(head, name), "what the tool answers in every case that calls it has changed: another test")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(head.Stubs)) {
+		if id := shadows(base, name); base.Stubs[name] == "" && id != "" {
+			add(name, nil, value(head, name), "it goes before the healthy result that "+id+" holds of the tool")
+		}
+	}
+}
+
+// shadows names a case that holds a healthy result of the tool that a stub answers for, "" if none does.
+func shadows(base *Set, stub string) string {
+	tool := stub[strings.LastIndexByte(stub, '/')+1:]
+	for _, dir := range slices.Sorted(maps.Keys(base.Cases)) {
+		c := &base.Cases[dir].Case
+		for _, f := range c.Fixtures {
+			if f.From == "healthy" && (tool == f.Tool || strings.HasPrefix(tool, f.Tool+".")) {
+				return c.ID
+			}
+		}
+	}
+	return ""
+}
+
+// sentence says what a difference does.
+func sentence(d Difference) string {
+	how := "is looser"
+	if d.Relation == Unordered {
+		how = "cannot be shown to be as strict"
+	}
+	return fmt.Sprintf("%s %s: from %s to %s", d.Field, how, Short(d.Base), Short(d.Head))
+}

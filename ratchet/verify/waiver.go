@@ -1,0 +1,122 @@
+package verify
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+)
+
+// Waiver is the stated reason for one loosening: one field of one case, from this value to that one, once. A value that is long may be named by its
+// digest, "sha256:" and the hex of its canonical JSON. It counts only in the change that brings it: what base already holds has been used.
+type Waiver struct {
+	Field  string       `json:"field"`
+	Base   regcase.JSON `json:"base"`
+	Head   regcase.JSON `json:"head"`
+	Reason string       `json:"reason"`
+	Issue  string       `json:"issue"`
+}
+
+// fresh returns the waivers that head has beyond those of base. ok is false if base's are not all there, first and as they were.
+func fresh(base, head []Waiver) (more []Waiver, ok bool) {
+	if len(head) < len(base) {
+		return nil, false
+	}
+	for i := range base {
+		if string(canonical(base[i])) != string(canonical(head[i])) {
+			return nil, false
+		}
+	}
+	return head[len(base):], true
+}
+
+// apply gives each loosening of one place the first unused waiver that names exactly it. It returns what is to be said of those that waive nothing.
+func apply(findings []*Finding, waivers []Waiver, path string) (notes []Note) {
+	var used []*Finding
+	for i, w := range waivers {
+		if why := unfit(w); why != "" {
+			notes = append(notes, Note{Path: path, Text: fmt.Sprintf("waiver %d of %s waives nothing: %s", i+1, w.Field, why)})
+			continue
+		}
+		j := slices.IndexFunc(findings, func(f *Finding) bool {
+			return f.Waivable && !slices.Contains(used, f) && f.Field == w.Field && names(w, f)
+		})
+		if j < 0 {
+			notes = append(notes, Note{Path: path, Text: fmt.Sprintf("waiver %d waives nothing: %s", i+1, astray(findings, used, w))})
+			continue
+		}
+		findings[j].Waiver = &waivers[i]
+		used = append(used, findings[j])
+	}
+	return notes
+}
+
+// issues are what an issue or link looks like: a URL, #12, owner/repo#12, ABC-12.
+var issues = regexp.MustCompile(`^(https?://[^\s/]+/\S+|([\w.-]+/[\w.-]+)?#[0-9]+|[A-Z][A-Z0-9]+-[0-9]+)$`)
+
+// minReason is how many letters a reason needs to be one.
+const minReason = 8
+
+// unfit says why a waiver is none, "" if it is one.
+func unfit(w Waiver) string {
+	letters := 0
+	for _, r := range w.Reason {
+		if unicode.IsLetter(r) {
+			letters++
+		}
+	}
+	switch {
+	case strings.TrimSpace(w.Reason) == "":
+		return "it has no reason"
+	case letters < minReason && !slices.ContainsFunc([]rune(w.Reason), func(r rune) bool { return r > 0x2e80 && unicode.IsLetter(r) }):
+		return fmt.Sprintf("%q is no reason that a reviewer could dispute", w.Reason)
+	case !issues.MatchString(w.Issue):
+		return fmt.Sprintf("%q is no issue or link, such as #12, ABC-12 or https://...", w.Issue)
+	}
+	return ""
+}
+
+func names(w Waiver, f *Finding) bool { return means(w.Base, f.Base) && means(w.Head, f.Head) }
+
+// means says that a waiver's value is this one, or its digest.
+func means(named, value regcase.JSON) bool {
+	return string(canonical(named)) == string(canonical(value)) || string(named) == `"`+DigestOf(value)+`"`
+}
+
+// DigestOf is how a long value may be named in a waiver.
+func DigestOf(value regcase.JSON) string {
+	if value == nil {
+		value = regcase.JSON("null")
+	}
+	return "sha256:" + regcase.SHA256(value)
+}
+
+// astray says why a waiver found nothing to waive.
+func astray(findings, used []*Finding, w Waiver) string {
+	i := slices.IndexFunc(findings, func(f *Finding) bool { return f.Field == w.Field })
+	switch {
+	case i < 0:
+		return w.Field + " is not loosened here; a waiver names one field of the case in whose folder it lies"
+	case !findings[i].Waivable:
+		return findings[i].Why + ": that cannot be waived"
+	case slices.Contains(used, findings[i]):
+		return w.Field + " is waived by an earlier one already"
+	}
+	return fmt.Sprintf("%s goes from %s to %s, and the waiver says from %s to %s", w.Field, Short(findings[i].Base), Short(findings[i].Head), Short(w.Base), Short(w.Head))
+}
+
+// Short is a value as a person reads it.
+func Short(v regcase.JSON) string {
+	const most = 120
+	s := string(v)
+	if v == nil {
+		s = "nothing"
+	}
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "... (" + DigestOf(v)[:19] + ")"
+	}
+	return s
+}
