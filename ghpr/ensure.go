@@ -104,7 +104,9 @@ func (w *run) poll(ctx context.Context, what string, known Outcome, look func(co
 		pause := satOut
 		switch looks := w.in.Search[what]; {
 		case err == nil && (found || looks == len(patience)):
-			delete(w.in.Search, what)
+			if delete(w.in.Search, what); len(w.in.Search) == 0 {
+				w.in.Search = nil // as it comes back from a store
+			}
 			w.absent[what] = !found
 			return found, nil
 		case err == nil:

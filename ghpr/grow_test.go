@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/pawl-dev/pawl/test/fakegithub"
 )
@@ -212,74 +211,5 @@ func TestTheirTextStays(t *testing.T) {
 				checkGrown(t, g, out, in.ID, out.Update.ID)
 			})
 		})
-	}
-}
-
-var growOps = []string{"create-tree", "create-commit", "update-ref", "edit-pull"}
-var growReads = []string{"get-repo", "get-pull", "pull-reviews", "pull-events", "pull-commits", "get-ref", "get-commit", "get-contents", "compare"}
-
-func TestEachFaultAtEachStepOfGrowth(t *testing.T) {
-	for _, op := range append(growOps, growReads...) {
-		for _, kind := range kindsOf(op) {
-			for _, skip := range []int{0, 1} {
-				t.Run(fmt.Sprintf("%s %s %d", op, kind, skip), func(t *testing.T) {
-					pick(t, 5)
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						g, in := opened(t)
-						g.fake.Inject(fakegithub.Fault{Op: op, Kind: kind, Skip: skip, Delay: 40 * time.Second})
-						out := g.settle(t.Context(), in)
-						if out.Parked != nil || out.Update.State != UpdateDone || out.Update.Text.Outcome != Confirmed {
-							t.Fatalf("%+v %+v", out.Parked, out.Update)
-						}
-						checkGrown(t, g, out, in.ID, out.Update.ID)
-						checkQuietUnderLimit(t, g)
-					})
-				})
-			}
-		}
-	}
-}
-
-// growPoints lists where a run that grows may be killed.
-func growPoints(t *testing.T) (list []string) {
-	synctest.Test(t, func(t *testing.T) {
-		g, in := opened(t)
-		g.die = func(p string) bool { list = append(list, p); return false }
-		_, err := g.reconcile(t.Context(), in)
-		must(t, err)
-	})
-	return list
-}
-
-func TestKillAtEveryPointOfGrowth(t *testing.T) {
-	list := growPoints(t)
-	if len(list) < 50 {
-		t.Fatalf("only %d points: %v", len(list), list)
-	}
-	for n, p := range list {
-		for _, stale := range []int{0, 4} {
-			t.Run(fmt.Sprintf("%02d %s %d", n, strings.ReplaceAll(p, "/", "."), stale), func(t *testing.T) {
-				pick(t, 4)
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					g, in := opened(t)
-					if stale > 0 {
-						g.fake.Inject(fakegithub.Fault{Op: "update-ref", Kind: fakegithub.StaleRefs, Reads: stale})
-					}
-					seen, killed := 0, false
-					g.die = func(string) bool { seen++; killed = killed || seen == n+1; return killed }
-					if _, err := g.patient(t.Context(), in); err == nil {
-						t.Skip("the end came before")
-					}
-					g.die = nil
-					out := g.settle(t.Context(), g.restored(in))
-					if out.Parked != nil || out.Update.State != UpdateDone || out.Update.Text.Outcome != Confirmed {
-						t.Fatalf("%+v %+v", out.Parked, out.Update)
-					}
-					checkGrown(t, g, out, in.ID, out.Update.ID)
-				})
-			})
-		}
 	}
 }

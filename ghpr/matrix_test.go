@@ -2,7 +2,6 @@ package ghpr
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,39 +9,6 @@ import (
 
 	"github.com/pawl-dev/pawl/test/fakegithub"
 )
-
-// points lists the places where a run may be killed: before and after each call, before and after each save.
-func points(t *testing.T) []string {
-	var list []string
-	synctest.Test(t, func(t *testing.T) {
-		g := newRig(t)
-		g.die = func(p string) bool { list = append(list, p); return false }
-		_, err := g.reconcile(t.Context(), frozen(t, change()))
-		must(t, err)
-	})
-	return list
-}
-
-// restart is a process that dies at the nth point and comes back with what was stored.
-func restart(t *testing.T, g *rig, n int) {
-	in := frozen(t, change())
-	seen, killed := 0, false
-	g.die = func(string) bool { seen++; killed = killed || seen == n+1; return killed }
-	g.saved = in.Slim()
-	g.opt.Content = contentOf(in)
-	if _, err := g.patient(t.Context(), in); err == nil {
-		t.Fatal("the kill had no effect")
-	}
-	g.die = nil
-	out := g.settle(t.Context(), g.restored(in))
-	if out.Parked != nil {
-		t.Fatalf("parked: %+v", out.Parked)
-	}
-	if got := out.Receipt.State; got != StateOpen {
-		t.Errorf("state %s", got)
-	}
-	checkWorld(t, g, in)
-}
 
 // restored is the stored intent, which lacks the contents.
 func (g *rig) restored(in Intent) Intent {
@@ -53,75 +19,138 @@ func (g *rig) restored(in Intent) Intent {
 	return out
 }
 
-func TestKillAtEveryPoint(t *testing.T) {
-	list := points(t)
-	if len(list) < 50 {
-		t.Fatalf("only %d points: %v", len(list), list)
-	}
-	for n, p := range list {
-		t.Run(fmt.Sprintf("%02d %s", n, strings.ReplaceAll(p, "/", ".")), func(t *testing.T) {
-			pick(t, 4)
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { restart(t, newRig(t), n) })
-		})
-	}
-}
-
-// After a kill the world may also be seen stale: what was made is not visible for some reads.
-func TestKillThenStaleReads(t *testing.T) {
-	for n, p := range points(t) {
-		if !strings.HasPrefix(p, "after POST") || !strings.HasSuffix(p, "/git/refs") && !strings.HasSuffix(p, "/pulls") {
-			continue
-		}
-		for _, reads := range []int{1, 5} {
-			t.Run(fmt.Sprintf("%d stale reads %s", reads, strings.ReplaceAll(p, "/", ".")), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					g := newRig(t)
-					g.fake.Inject(fakegithub.Fault{Op: "create-ref", Kind: fakegithub.StaleRefs, Reads: reads},
-						fakegithub.Fault{Op: "create-pull", Kind: fakegithub.StalePulls, Reads: reads})
-					restart(t, g, n)
-				})
-			})
-		}
-	}
-}
-
 var (
-	writeOps = []string{"create-tree", "create-commit", "create-ref", "create-pull", "create-label", "add-labels"}
-	readOps  = []string{"get-repo", "get-user", "get-ref", "get-commit", "get-contents", "list-pulls", "commit-pulls", "compare", "get-pull", "get-label"}
-	kinds    = []fakegithub.Kind{fakegithub.DropBefore, fakegithub.DropAfter, fakegithub.BadGatewayAfter, fakegithub.TruncateAfter, fakegithub.EmptyAfter,
+	kinds = []fakegithub.Kind{fakegithub.DropBefore, fakegithub.DropAfter, fakegithub.BadGatewayAfter, fakegithub.TruncateAfter, fakegithub.EmptyAfter,
 		fakegithub.HTMLAfter, fakegithub.Refuse500, fakegithub.Refuse502, fakegithub.Limit403Primary, fakegithub.Limit403Retry, fakegithub.Limit403Bare,
-		fakegithub.Limit429Retry, fakegithub.Limit429Bare, fakegithub.Redirect, fakegithub.RedirectAway, fakegithub.DelayAfter}
+		fakegithub.Limit429Retry, fakegithub.Limit429Bare, fakegithub.Redirect, fakegithub.RedirectAway, fakegithub.DelayAfter, fakegithub.Unauthorized}
 )
 
 // kindsOf: for a read, acting first and acting not at all are the same.
-func kindsOf(op string) []fakegithub.Kind {
-	if slices.Contains(writeOps, op) {
+func kindsOf(method string) []fakegithub.Kind {
+	if method != "GET" {
 		return kinds
 	}
 	return []fakegithub.Kind{fakegithub.DropBefore, fakegithub.TruncateAfter, fakegithub.EmptyAfter, fakegithub.HTMLAfter, fakegithub.Refuse502,
-		fakegithub.Limit403Primary, fakegithub.Limit403Bare, fakegithub.Limit429Retry, fakegithub.RedirectAway, fakegithub.DelayAfter}
+		fakegithub.Limit403Primary, fakegithub.Limit403Bare, fakegithub.Limit429Retry, fakegithub.RedirectAway, fakegithub.DelayAfter, fakegithub.Unauthorized}
 }
 
-func TestEachFaultAtEachStep(t *testing.T) {
-	for _, op := range append(writeOps, readOps...) {
-		for _, kind := range kindsOf(op) {
-			t.Run(op+" "+string(kind), func(t *testing.T) {
-				pick(t, 4)
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					g := newRig(t)
-					g.fake.Inject(fakegithub.Fault{Op: op, Kind: kind, Delay: 40 * time.Second})
-					in := frozen(t, change())
-					out := g.settle(t.Context(), in)
-					if out.Parked != nil {
-						t.Fatalf("parked: %+v", out.Parked)
-					}
-					checkWorld(t, g, in)
-					checkQuietUnderLimit(t, g)
+// story is a run whose every call is spoilt in every way.
+type story struct {
+	name  string
+	begin func(t *testing.T) (*rig, Intent)
+	check func(t *testing.T, g *rig, in, out Intent)
+}
+
+var stories = []story{
+	{"open", func(t *testing.T) (*rig, Intent) {
+		g, in := newRig(t), frozen(t, change())
+		g.opt.Content, g.saved = contentOf(in), in.Slim()
+		return g, in
+	}, func(t *testing.T, g *rig, in, out Intent) {
+		t.Helper()
+		if out.Parked != nil || out.Receipt.State != StateOpen {
+			t.Fatalf("parked %+v, %s", out.Parked, out.Receipt.State)
+		}
+		checkWorld(t, g, in)
+	}},
+	{"grow", opened, func(t *testing.T, g *rig, in, out Intent) {
+		t.Helper()
+		if out.Parked != nil || out.Update.State != UpdateDone || out.Update.Text.Outcome != Confirmed {
+			t.Fatalf("%+v %+v", out.Parked, out.Update)
+		}
+		checkGrown(t, g, out, in.ID, out.Update.ID)
+	}},
+}
+
+// calls are the requests of a run without faults, in order, as "METHOD /path".
+func (s story) calls(t *testing.T) (list []string) {
+	for _, p := range s.points(t) {
+		if call, ok := strings.CutPrefix(p, "before "); ok && call != "save" {
+			list = append(list, call)
+		}
+	}
+	return list
+}
+
+// points lists the places where a run may be killed: before and after each call, before and after each save.
+func (s story) points(t *testing.T) (list []string) {
+	synctest.Test(t, func(t *testing.T) {
+		g, in := s.begin(t)
+		g.die = func(p string) bool { list = append(list, p); return false }
+		_, err := g.reconcile(t.Context(), in)
+		must(t, err)
+	})
+	if len(list) < 50 {
+		t.Fatalf("only %d points: %v", len(list), list)
+	}
+	return list
+}
+
+// TestEachFaultAtEachCall spoils every call of a story in every way: the world at the end is the one without faults.
+func TestEachFaultAtEachCall(t *testing.T) {
+	for _, s := range stories {
+		for n, call := range s.calls(t) {
+			method, path, _ := strings.Cut(call, " ")
+			for _, kind := range kindsOf(method) {
+				t.Run(fmt.Sprintf("%s %02d %s %s %s", s.name, n, method, strings.ReplaceAll(path, "/", "."), kind), func(t *testing.T) {
+					pick(t, 12)
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						g, in := s.begin(t)
+						g.fake.Inject(fakegithub.Fault{Kind: kind, Skip: n, Delay: 40 * time.Second})
+						s.check(t, g, in, g.settle(t.Context(), in))
+						checkQuietUnderLimit(t, g)
+					})
 				})
-			})
+			}
+		}
+	}
+}
+
+// afterDeath are the troubles that a process meets when it comes back: none; one that spoils the first looks; stale eyes.
+var afterDeath = []struct {
+	name   string
+	faults []fakegithub.Fault
+}{
+	{"nothing more", nil},
+	{"stale", []fakegithub.Fault{{Op: "create-ref", Kind: fakegithub.StaleRefs, Reads: 4}, {Op: "update-ref", Kind: fakegithub.StaleRefs, Reads: 4},
+		{Op: "create-pull", Kind: fakegithub.StalePulls, Reads: 5}}},
+	{"bad looks", []fakegithub.Fault{{Op: "get-ref", Skip: 1, Kind: fakegithub.Refuse502, Times: 3}, {Op: "list-pulls", Kind: fakegithub.Refuse502, Times: 3},
+		{Op: "pull-commits", Kind: fakegithub.HTMLAfter}}},
+	{"bad writes", []fakegithub.Fault{{Op: "create-ref", Kind: fakegithub.DropAfter, Times: 2}, {Op: "update-ref", Kind: fakegithub.BadGatewayAfter, Times: 2},
+		{Op: "create-pull", Kind: fakegithub.TruncateAfter, Times: 2}, {Op: "edit-pull", Kind: fakegithub.DropAfter, Times: 2}}},
+}
+
+// TestKillAtEveryPoint ends the process before and after each call and each save, and starts it anew with what was stored.
+func TestKillAtEveryPoint(t *testing.T) {
+	for _, s := range stories {
+		for n, p := range s.points(t) {
+			for _, more := range afterDeath {
+				t.Run(fmt.Sprintf("%s %02d %s %s", s.name, n, strings.ReplaceAll(p, "/", "."), more.name), func(t *testing.T) {
+					pick(t, 8)
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						g, in := s.begin(t)
+						g.fake.Inject(more.faults...)
+						seen, killed := 0, false
+						g.die = func(string) bool { seen++; killed = killed || seen == n+1; return killed }
+						now := in
+						for range 20 {
+							out, err := g.patient(t.Context(), now)
+							if killed || err == nil {
+								break
+							}
+							now = out
+							time.Sleep(max(0, time.Until(out.NotBefore)))
+						}
+						if !killed {
+							t.Fatal("the kill had no effect")
+						}
+						g.die = nil
+						s.check(t, g, in, g.settle(t.Context(), g.restored(in)))
+					})
+				})
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -276,7 +277,7 @@ func (w *run) annotate(ctx context.Context) error {
 		e, _ := errors.AsType[*github.Error](err)
 		switch {
 		case err == nil:
-		case ctx.Err() != nil, e == nil, e.Kind == github.Limited:
+		case ctx.Err() != nil, e == nil, e.Kind == github.Limited, e.Status == http.StatusUnauthorized:
 			return err
 		default:
 			notes = append(notes, e.Error())

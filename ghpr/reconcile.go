@@ -279,9 +279,6 @@ func (w *run) finish(ctx context.Context, err error) error {
 func (w *run) news() bool {
 	a, b := w.in.clone(), w.stored.clone()
 	a.Receipt.ObservedAt, b.Receipt.ObservedAt = time.Time{}, time.Time{}
-	if len(a.Search)+len(b.Search) == 0 {
-		a.Search, b.Search = nil, nil
-	}
 	return !reflect.DeepEqual(a, b)
 }
 

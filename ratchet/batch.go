@@ -32,6 +32,10 @@ type Batch struct {
 	Preview string         `json:"preview"` // object with the preview, "" for none
 	Told    bool           `json:"told"`    // the groups know that the pull request was closed
 	Fault   string         `json:"fault"`   // why it cannot be frozen or previewed, "" when it can
+
+	LateSince time.Time `json:"late_since,omitzero"` // when the first of the cases that wait to join the open pull request did
+	LateBody  string    `json:"late_body,omitzero"`  // object with the body of the intent's update
+	Sealed    string    `json:"sealed,omitzero"`     // why the open pull request takes no more cases
 }
 
 // Member is one case of a batch.
@@ -52,6 +56,10 @@ type Member struct {
 	YAML        string    `json:"yaml"`           // object digest of case.yaml
 	Trace       string    `json:"trace"`          // object digest of trace.json
 	Began       string    `json:"began,omitzero"` // Markdown: what had changed when the failure began; "" when nothing is known
+
+	Update  string `json:"update,omitzero"`   // "" when the pull request was opened with it, waits, or the id of the update that brings it
+	Gone    string `json:"gone,omitzero"`     // why its ground is lost, though it was sent
+	GoneToo bool   `json:"gone_too,omitzero"` // the pull request says so, or is told to
 }
 
 // subject is what the case's specimen is of.
@@ -76,6 +84,31 @@ func (b *Batch) unsent() bool {
 }
 
 func untouched(s ghpr.Step) bool { return s.Outcome == ghpr.Planned && s.Sends == 0 }
+
+// waits marks a case that is to join an open pull request and is in no update yet.
+const waits = "waits"
+
+// growable says whether more cases may join the batch's open pull request.
+func (b *Batch) growable() bool {
+	in := b.Intent
+	return in != nil && b.Sealed == "" && in.Parked == nil && in.Steps.PR.Outcome == ghpr.Confirmed && in.Receipt.State == ghpr.StateOpen &&
+		!slices.Contains(in.Receipt.Labels, ghpr.StopLabel)
+}
+
+// late are the cases that wait to join the open pull request.
+func (b *Batch) late() (out []Member) {
+	for _, m := range b.Members {
+		if m.Update == waits {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// news says whether the open pull request is to be told something.
+func (b *Batch) news() bool {
+	return slices.ContainsFunc(b.Members, func(m Member) bool { return m.Update == waits || m.Gone != "" && !m.GoneToo })
+}
 
 // Join adds a case, once per fingerprint.
 func (b *Batch) Join(m Member) {
@@ -117,22 +150,67 @@ type Content func(Member) (yaml, trace string, err error)
 // Change renders the pull request of a batch: names, numbers and templates of ours outside, words of the trace only inside fences.
 func (b *Batch) Change(content Content) (ghpr.Change, error) {
 	c := ghpr.Change{Repo: b.Repo, Base: b.Base, Dir: b.Set, Key: b.Key(), Slug: slug(string(b.Label)), Title: b.title(), Labels: []string{"pawl"}}
-	c.Body = append(c.Body, ghpr.Block{Text: b.lead()}, ghpr.Block{Text: b.table()})
-	if began := b.began(); began != "" {
-		c.Body = append(c.Body, ghpr.Block{Text: began, Optional: true})
-	}
 	for _, m := range b.Members {
-		yaml, trace, err := content(m)
-		if err != nil {
-			return c, fmt.Errorf("files of case %s: %w", m.CaseID, err)
+		if err := b.files(&c.Files, &c.Body, m, content); err != nil {
+			return c, err
 		}
-		dir := b.Set + "/" + string(b.Label) + "/" + m.CaseID
-		c.Files = append(c.Files, ghpr.File{Path: dir + "/" + regcase.CaseFile, Content: yaml}, ghpr.File{Path: dir + "/" + regcase.JSONFile, Content: trace})
-		c.Identities = append(c.Identities, m.Fingerprint+" "+m.CaseDigest)
-		c.Body = append(c.Body, ghpr.Block{Text: ghpr.Details("Evidence: "+m.CaseID, evidence(m, yaml)), Optional: true})
+		c.Identities = append(c.Identities, m.identity())
 	}
-	c.Body = append(c.Body, ghpr.Block{Text: meaning})
+	c.Body = b.body(c.Body)
 	return c, nil
+}
+
+// Growth renders what the open pull request is to become: the cases that wait, and the whole text anew.
+func (b *Batch) Growth(content Content) (ghpr.Growth, error) {
+	g := ghpr.Growth{Title: b.title()}
+	var none []ghpr.File
+	for _, m := range b.Members {
+		files := &none
+		if m.Update == waits {
+			files = &g.Files
+		}
+		if err := b.files(files, &g.Body, m, content); err != nil {
+			return g, err
+		}
+		g.Identities = append(g.Identities, m.identity())
+	}
+	g.CommitMessage = fmt.Sprintf("pawl: %d more for %s", len(b.late()), b.Label)
+	g.Body = b.body(g.Body)
+	return g, nil
+}
+
+func (m *Member) identity() string { return m.Fingerprint + " " + m.CaseDigest }
+
+// files adds a case's files, and its evidence for the body.
+func (b *Batch) files(files *[]ghpr.File, body *[]ghpr.Block, m Member, content Content) error {
+	yaml, trace, err := content(m)
+	if err != nil {
+		return fmt.Errorf("files of case %s: %w", m.CaseID, err)
+	}
+	dir := b.Set + "/" + string(b.Label) + "/" + m.CaseID
+	*files = append(*files, ghpr.File{Path: dir + "/" + regcase.CaseFile, Content: yaml}, ghpr.File{Path: dir + "/" + regcase.JSONFile, Content: trace})
+	*body = append(*body, ghpr.Block{Text: ghpr.Details("Evidence: "+m.CaseID, evidence(m, yaml)), Optional: true})
+	return nil
+}
+
+// body puts the evidence between what comes before and after it.
+func (b *Batch) body(evidence []ghpr.Block) []ghpr.Block {
+	out := []ghpr.Block{{Text: b.lead()}, {Text: b.gone()}, {Text: b.table()}, {Text: b.began(), Optional: true}}
+	return append(append(out, evidence...), ghpr.Block{Text: meaning})
+}
+
+// gone tells which cases should not be merged after all.
+func (b *Batch) gone() string {
+	var t strings.Builder
+	for _, m := range b.Members {
+		if m.Gone != "" {
+			fmt.Fprintf(&t, "- `%s`: %s\n", m.CaseID, ghpr.Inline(m.Gone, 200))
+		}
+	}
+	if t.Len() == 0 {
+		return ""
+	}
+	return "**Taken back.** Please take these out of the branch, or close the pull request:\n\n" + t.String()
 }
 
 func slug(label string) string { return strings.ReplaceAll(label, "_", "-")[:min(len(label), 40)] }

@@ -33,7 +33,21 @@ func (a *Absorber) drive(ctx context.Context, now time.Time, b *Batch) error {
 			return err
 		}
 	}
-	switch state := b.Intent.Receipt.State; {
+	return a.follow(ctx, now, b)
+}
+
+// follow acts on what became of the pull request.
+func (a *Absorber) follow(ctx context.Context, now time.Time, b *Batch) error {
+	state, u := b.Intent.Receipt.State, b.Intent.Update
+	switch {
+	case u != nil && u.State == ghpr.UpdateLeft && slices.ContainsFunc(b.Members, func(m Member) bool { return m.Update == u.ID }):
+		return a.evict(ctx, b, u.ID, u.Why)
+	case state == ghpr.StateOpen && a.opts.Mode == ghpr.ModeOpen && b.news() && b.Intent.Done():
+		return a.grow(ctx, now, b)
+	case state != ghpr.StateOpen && state != "" && len(b.late()) > 0:
+		return a.evict(ctx, b, waits, "the pull request is "+string(state))
+	case u != nil && !u.Settled():
+		return nil
 	case state == ghpr.StateClosed && !b.Told:
 		return a.refuse(ctx, now, b)
 	case state != ghpr.StateClosed && b.Told:
@@ -137,14 +151,9 @@ func (a *Absorber) intent(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 // sift takes out the cases whose files must not leave or are gone, and says whether there were any.
 func (a *Absorber) sift(ctx context.Context, b *Batch) (out bool, err error) {
 	for _, m := range b.Members {
-		yaml, trace, err := a.content(ctx)(m)
-		reason := ""
-		if errors.Is(err, queue.ErrNotFound) {
-			reason = "the files that were made of it are gone"
-		} else if err != nil {
+		reason, err := a.unfit(ctx, m)
+		if err != nil {
 			return out, err
-		} else if err := a.lastLook(m.CaseID, m.Title, m.Why, yaml, trace); err != nil {
-			reason = "a last look found what redaction had missed: " + err.Error()
 		}
 		if reason == "" {
 			continue
@@ -155,6 +164,21 @@ func (a *Absorber) sift(ctx context.Context, b *Batch) (out bool, err error) {
 		}
 	}
 	return out, nil
+}
+
+// unfit says why a case's files must not leave, or that they are gone; "" if neither.
+func (a *Absorber) unfit(ctx context.Context, m Member) (string, error) {
+	yaml, trace, err := a.content(ctx)(m)
+	if errors.Is(err, queue.ErrNotFound) {
+		return "the files that were made of it are gone", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := a.lastLook(m.CaseID, m.Title, m.Why, yaml, trace); err != nil {
+		return "a last look found what redaction had missed: " + err.Error(), nil
+	}
+	return "", nil
 }
 
 // fault notes on the batch why it does not go on, for people to see; it is tried again from time to time.
@@ -174,6 +198,9 @@ func (a *Absorber) fault(ctx context.Context, now time.Time, b *Batch, cause err
 func slim(in ghpr.Intent) ghpr.Intent {
 	s := in.Slim()
 	s.Body = ""
+	if s.Update != nil {
+		s.Update.Body = ""
+	}
 	return s
 }
 
@@ -208,6 +235,13 @@ func (a *Absorber) embodied(ctx context.Context, b *Batch) (ghpr.Intent, error) 
 		return in, fmt.Errorf("body: %w", err)
 	}
 	in.Body = string(body)
+	if in.Update != nil {
+		if body, err = a.q.Objects.Get(ctx, b.LateBody); err != nil {
+			return in, fmt.Errorf("body of the update: %w", err)
+		}
+		u := *in.Update
+		u.Body, in.Update = string(body), &u
+	}
 	return in, nil
 }
 
@@ -226,12 +260,19 @@ func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 		text[ghpr.BlobID(yaml)], text[ghpr.BlobID(trace)] = yaml, trace
 	}
 	in.Files = slices.Clone(in.Files)
-	for i, f := range in.Files {
-		content, ok := text[f.Blob]
-		if !ok {
-			return in, fmt.Errorf("content of %s: %w", f.Path, queue.ErrNotFound)
+	lists := [][]ghpr.FrozenFile{in.Files}
+	if in.Update != nil {
+		in.Update.Files = slices.Clone(in.Update.Files)
+		lists = append(lists, in.Update.Files)
+	}
+	for _, files := range lists {
+		for i, f := range files {
+			content, ok := text[f.Blob]
+			if !ok {
+				return in, fmt.Errorf("content of %s: %w", f.Path, queue.ErrNotFound)
+			}
+			files[i].Content = content
 		}
-		in.Files[i].Content = content
 	}
 	return in, nil
 }
@@ -269,7 +310,7 @@ func (a *Absorber) preview(ctx context.Context, now time.Time, b *Batch) error {
 
 func (a *Absorber) reconcile(ctx context.Context, now time.Time, b *Batch) error {
 	read := a.whole
-	if b.Intent.Steps.PR.Outcome == ghpr.Confirmed { // it is only looked at: the files are there
+	if u := b.Intent.Update; b.Intent.Steps.PR.Outcome == ghpr.Confirmed && (u == nil || u.Settled()) { // it is only looked at: the files are there
 		read = a.embodied
 	}
 	in, err := read(ctx, b)
@@ -317,8 +358,9 @@ func (a *Absorber) report(before, after *ghpr.Intent) {
 
 // refuse remembers a person's no on every group of the batch, then notes on the batch that it did.
 func (a *Absorber) refuse(ctx context.Context, now time.Time, b *Batch) error {
-	return a.tell(ctx, b, true, Decision{Who: orDefault(b.Intent.Receipt.ClosedBy, "somebody on GitHub"), When: now.UTC(), Choice: "deny",
-		Reason: fmt.Sprintf("pull request %d was closed without a merge", b.Intent.Receipt.Number), Digest: b.Intent.ID})
+	as, words := closeReason(b.Intent.Receipt.Labels)
+	return a.tell(ctx, b, true, Decision{Who: orDefault(b.Intent.Receipt.ClosedBy, "somebody on GitHub"), When: now.UTC(), Choice: "deny", As: as,
+		Reason: fmt.Sprintf("pull request %d was closed without a merge%s", b.Intent.Receipt.Number, words), Digest: b.Intent.ID})
 }
 
 // relent takes the no back: the pull request was opened again.

@@ -95,7 +95,8 @@ type Decision struct {
 	When   time.Time `json:"when"`
 	Choice string    `json:"choice"` // approve | deny | dismiss | revive | merge
 	Reason string    `json:"reason"`
-	Digest string    `json:"digest"` // of the case it is bound to, or of the alias that was merged; "" when it is on the whole group
+	As     string    `json:"as,omitzero"` // of a pull request that was closed: why, as its labels say
+	Digest string    `json:"digest"`      // of the case it is bound to, or of the alias that was merged; "" when it is on the whole group
 }
 
 // ID is the group's name: that of the case it may become.

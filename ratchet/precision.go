@@ -29,15 +29,19 @@ const (
 )
 
 // Own counts what the team decided, per version of a rule: a group that was approved, or whose case was merged, was right; one that was denied or
-// dismissed was not. Of each group the latest word counts. batches are all batches, by key.
+// dismissed was not, nor one whose pull request was closed as a false alarm or as intended; a duplicate was right. A pull request that was closed
+// without such a label says "not now" and counts neither way. Of each group the latest word counts. batches are all batches, by key.
 func Own(gs []Group, batches map[string]*Batch) map[string]Precision {
 	out := map[string]Precision{}
 	for i := range gs {
 		g := &gs[i]
 		b := batches[g.Batch]
 		merged := b != nil && b.Intent != nil && b.Intent.Receipt.State == ghpr.StateMerged
-		_, denied := g.Denied()
-		right := g.Approved() || merged && !denied
+		no, denied := g.Denied()
+		right := g.Approved() || merged && !denied || denied && no.As == AsDuplicate
+		if denied && no.As == AsNotNow {
+			continue
+		}
 		if g.Rule == "" || !right && !denied {
 			continue
 		}

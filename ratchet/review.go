@@ -25,8 +25,11 @@ func (a *Absorber) review(ctx context.Context, fp string, g *Group) error {
 		return a.unpoint(ctx, fp, g.Batch)
 	}
 	why := a.groundless(&b, b.Members[i], g)
-	if why == "" || !b.unsent() {
+	if why == "" {
 		return nil
+	}
+	if !b.unsent() && b.Members[i].Update != waits {
+		return a.takeBack(ctx, &b, b.Members[i], why)
 	}
 	a.lg.Info("a case is taken back", "case", b.Members[i].CaseID, "why", why)
 	return a.withdraw(ctx, g.Batch, b.Members[i])
@@ -52,12 +55,16 @@ func (a *Absorber) groundless(b *Batch, m Member, g *Group) string {
 // withdraw takes a case out of a batch of which nothing has left, and the group's pointer with it. The group is looked at again.
 func (a *Absorber) withdraw(ctx context.Context, key string, m Member) error {
 	err := a.changeBatch(ctx, key, func(stored *Batch) error {
-		if !stored.unsent() {
-			return errRace
-		}
 		i := stored.member(m.Fingerprint)
 		if i < 0 || stored.Members[i].CaseDigest != m.CaseDigest {
 			return nil
+		}
+		if stored.Members[i].Update == waits {
+			stored.Members = append(stored.Members[:i:i], stored.Members[i+1:]...)
+			return nil
+		}
+		if !stored.unsent() {
+			return errRace
 		}
 		stored.Members = append(stored.Members[:i:i], stored.Members[i+1:]...)
 		stored.Shut = stored.Shut || stored.Intent != nil

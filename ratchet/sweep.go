@@ -291,7 +291,7 @@ func (a *Absorber) join(ctx context.Context, now time.Time, t Target, g *Group, 
 		}
 	}
 	for _, old := range batches {
-		if old.series(t, b.Label, b.Service) && old.Set == t.Set && old.Collecting() {
+		if old.series(t, b.Label, b.Service) && old.Set == t.Set && (old.Collecting() || a.roomIn(&old)) {
 			b.Number = min(b.Number, old.Number)
 		}
 	}
@@ -299,6 +299,15 @@ func (a *Absorber) join(ctx context.Context, now time.Time, t Target, g *Group, 
 	err = a.changeBatch(ctx, key, func(stored *Batch) error {
 		if stored.Number == 0 {
 			*stored = b
+		}
+		if a.roomIn(stored) && stored.Set == t.Set {
+			if len(stored.late()) == 0 {
+				stored.LateSince = now.UTC()
+			}
+			m := m
+			m.Update = waits
+			stored.Join(m)
+			return nil
 		}
 		if !stored.Collecting() || stored.Set != t.Set {
 			return errRace
