@@ -116,10 +116,10 @@ func (s sign) outage() bool {
 }
 
 // fallback says that a call of another tool is the same request to another service: asked for later, with equal arguments, for a thing of the same
-// name, as quote_backup after quote_primary.
+// name, and answered with more than an error or nothing, as quote_backup after quote_primary.
 func fallback(t *trajectory.Trajectory, later, failed *trajectory.ToolCall) bool {
 	a, b := failed.Arguments.JSON, later.Arguments.JSON
-	if later.Name == failed.Name || later.Model <= failed.Model || later.Outcome != trajectory.OutcomeOK || len(a) < 5 || len(b) < 5 || steady(a, false) != steady(b, false) {
+	if later.Name == failed.Name || later.Model <= failed.Model || later.Outcome != trajectory.OutcomeOK || classify.VainOf(later) != classify.NotVain || len(a) < 5 || len(b) < 5 || steady(a, false) != steady(b, false) {
 		return false
 	}
 	things := effect.ToolOf(t, nil, later).Objects
@@ -328,7 +328,7 @@ func waitedFor(t *trajectory.Trajectory, b blow) classify.Part {
 func (b blow) ending() string {
 	switch {
 	case b.byOther:
-		return "; another tool then did the same and went well"
+		return "; another tool was then called with the same arguments and went well"
 	case b.over && b.tool >= 0 && b.is == timedOut:
 		return "; a later call of it was answered"
 	case b.over && b.tool >= 0:

@@ -65,12 +65,19 @@ type reader struct {
 	sets  map[string]*trajectory.ToolSet
 	set   *trajectory.ToolSet // being filled
 	now   time.Time
-	model int  // the last model call
-	call  int  // the last call
-	in    bool // indented lines belong to a call
+	model int   // the last model call
+	call  int   // the last call
+	in    bool  // indented lines belong to a call
+	bad   error // of the line: a number that is none
 }
 
 func (r *reader) line(line string) error {
+	err := r.read(line)
+	err, r.bad = cmp.Or(err, r.bad), nil
+	return err
+}
+
+func (r *reader) read(line string) error {
 	body := strings.TrimSpace(line)
 	if body == "" || strings.HasPrefix(body, "#") {
 		return nil
@@ -155,9 +162,9 @@ func (r *reader) trace(rest string) error {
 		case "synthetic":
 			c.SyntheticTime = true
 		case "dropped":
-			c.Dropped = number(v)
+			c.Dropped = r.number(v)
 		case "unfinished":
-			c.Unfinished = number(v)
+			c.Unfinished = r.number(v)
 		case "error":
 			r.t.RootError = &trajectory.Error{Message: v}
 		default:
@@ -187,15 +194,18 @@ func (r *reader) modelCall(rest string) error {
 		case "provider":
 			m.Provider = v
 		case "in":
-			m.Usage.Input = new(int64(number(v)))
+			m.Usage.Input = new(int64(r.number(v)))
 		case "out":
-			m.Usage.Output = new(int64(number(v)))
+			m.Usage.Output = new(int64(r.number(v)))
 		case "reasoning":
-			m.Usage.Reasoning = new(int64(number(v)))
+			m.Usage.Reasoning = new(int64(r.number(v)))
 		case "cached":
-			m.Usage.CacheRead = new(int64(number(v)))
+			m.Usage.CacheRead = new(int64(r.number(v)))
 		case "cost":
-			f, _ := strconv.ParseFloat(v, 64)
+			f, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				return fmt.Errorf("%q is no number", v)
+			}
 			m.Usage.CostUSD = &f
 		case "finish":
 			m.FinishReason, m.FinishRaw = trajectory.FinishReason(v), v
@@ -220,7 +230,7 @@ func (r *reader) modelCall(rest string) error {
 			case "type":
 				m.Error.Type = v
 			default:
-				m.Error.Code = number(v)
+				m.Error.Code = r.number(v)
 			}
 		case "takes":
 			return r.takes(&m.End, m.Start, v)
@@ -245,11 +255,11 @@ func (r *reader) total(rest string) error {
 		case "agent":
 			a.Agent = v
 		case "in":
-			a.Usage.Input = new(int64(number(v)))
+			a.Usage.Input = new(int64(r.number(v)))
 		case "out":
-			a.Usage.Output = new(int64(number(v)))
+			a.Usage.Output = new(int64(r.number(v)))
 		case "cached":
-			a.Usage.CacheRead = new(int64(number(v)))
+			a.Usage.CacheRead = new(int64(r.number(v)))
 		default:
 			return fmt.Errorf("unknown option %q of total", k)
 		}
@@ -333,7 +343,7 @@ func (r *reader) more(word, rest string) error {
 		if word == "type" {
 			c.Error.Type = rest
 		} else {
-			c.Error.Code = number(rest)
+			c.Error.Code = r.number(rest)
 		}
 	default:
 		return fmt.Errorf("unknown word %q below a call", word)
@@ -436,7 +446,11 @@ func options(s string, set func(k, v string) error) error {
 	return nil
 }
 
-func number(s string) int {
-	n, _ := strconv.Atoi(s)
+// number reads a whole number; what is none is an error of the line.
+func (r *reader) number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		r.bad = cmp.Or(r.bad, fmt.Errorf("%q is no whole number", s))
+	}
 	return n
 }
