@@ -25,7 +25,7 @@ func (v Version) digests() map[string]string {
 	out := map[string]string{"config": string(canonical(v.Config.Values)) + string(canonical(v.Config.Waivers))}
 	for dir, s := range v.Sets {
 		for place, e := range s.Cases {
-			out[dir+"/"+place] = regcase.SHA256(e.Trace) + string(canonical(e.Case)) + string(canonical(e.Waivers)) + fmt.Sprint(e.Untracked)
+			out[dir+"/"+place] = e.TraceSHA + string(canonical(e.Case)) + string(canonical(e.Waivers)) + fmt.Sprint(e.Untracked)
 		}
 		for name, sum := range s.Stubs {
 			out[dir+"/"+name] = sum
@@ -95,7 +95,7 @@ func (r *Report) waive(head *Set, findings []*Finding) {
 				own = append(own, f)
 			}
 		}
-		r.Notes = append(r.Notes, apply(own, e.Waivers, head.Dir+"/"+dir+"/"+waiversFile)...)
+		r.Notes = append(r.Notes, apply(own, e.Waivers, head.Dir+"/"+dir+"/"+regcase.WaiversFile)...)
 	}
 }
 

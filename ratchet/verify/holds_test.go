@@ -148,4 +148,3 @@ func argumentsFor(r *rand.Rand, w regcase.ExpectedCall) string {
 	}
 	return "{" + strings.Join(parts, ",") + "}"
 }
-

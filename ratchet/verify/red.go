@@ -24,11 +24,11 @@ func (r *Report) red(o *oracle.Oracle, base, head *Set, step func()) {
 	for _, dir := range slices.Sorted(maps.Keys(head.Cases)) {
 		e := head.Cases[dir]
 		step()
-		if e.Case.State.Name == regcase.Retired || regcase.SHA256(e.Trace) != e.Case.Trace.SHA256 {
+		if e.Case.State.Name == regcase.Retired || e.TraceSHA != e.Case.Trace.SHA256 {
 			continue // a tombstone; or the recording is another one, which is said already
 		}
 		was, is, why := known(base.Cases[dir]), oracle.Fail, ""
-		if j, err := Red(o, &e.Case, e.Trace); err != nil {
+		if j, err := head.judge(o, e); err != nil {
 			is, why = oracle.Error, err.Error()
 		} else {
 			is, why = j.Verdict, j.Reason
@@ -64,7 +64,16 @@ func known(e *Entry) oracle.Verdict {
 	return was
 }
 
-// Red judges a case by its recorded trace.json: whoever can see the failure answers fail.
+func (s *Set) judge(o *oracle.Oracle, e *Entry) (oracle.Judgement, error) {
+	trace, err := s.trace(e)
+	if err != nil {
+		return oracle.Judgement{}, err
+	}
+	return Red(o, &e.Case, trace)
+}
+
+// Red judges a case by its recorded trace.json: whoever can see the failure answers fail. It asks what the case was made for alone: that the recording
+// also misses what was added to the case later shows nothing of the rule.
 func Red(o *oracle.Oracle, c *regcase.Case, trace []byte) (oracle.Judgement, error) {
 	td, ld, err := record.Decode(trace)
 	if err != nil {
@@ -77,5 +86,24 @@ func Red(o *oracle.Oracle, c *regcase.Case, trace []byte) (oracle.Judgement, err
 	if len(runs) == 0 {
 		return oracle.Judgement{}, errors.New("the recording holds no trace")
 	}
-	return o.Judge(c, runs...), nil
+	core := *c
+	core.Expect = coreOf(c)
+	return o.Judge(&core, runs...), nil
+}
+
+// coreOf is what a case was made for: the rule of its first label, or its budget; of one that a person wrote, all.
+func coreOf(c *regcase.Case) regcase.Expect {
+	var never []regcase.Never
+	for _, n := range c.Expect.Never {
+		if n.Label == c.Labels[0] {
+			never = append(never, n)
+		}
+	}
+	switch {
+	case len(never) > 0:
+		return regcase.Expect{Never: never}
+	case c.Expect.Budget != nil:
+		return regcase.Expect{Budget: c.Expect.Budget}
+	}
+	return c.Expect
 }

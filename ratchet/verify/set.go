@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -14,17 +15,20 @@ import (
 type Set struct {
 	Dir      string            // in the repository, with forward slashes
 	Cases    map[string]*Entry // by directory inside the set; specimens lie below their case
-	Stubs    map[string]string // sha256 of the team's own tool answers, by path inside the set
+	Stubs    map[string]string // digest, whether it is executed, and tool of the team's own tool answers, by path inside the set
 	Problems []Problem         // what could not be read, or has no place in a set
+
+	files fs.FS // what lies in Dir
 }
 
 // Entry is a case, or a further specimen of one.
 type Entry struct {
-	Case    regcase.Case
-	Trace   []byte // trace.json as it lies there
-	Waivers []Waiver
-
+	Case      regcase.Case
+	TraceSHA  string // of trace.json as it lies there
+	Waivers   []Waiver
 	Untracked bool // it lies in a work tree and git does not know it: a commit would not hold it
+
+	read *regcase.Entry
 }
 
 // Problem is what of a set cannot be read, with its path inside the set; "" is all of it.
@@ -151,7 +155,7 @@ func (r *Report) entry(base, head *Set, dir string, now time.Time) {
 	}
 	more, ok := fresh(b.Waivers, h.Waivers)
 	if !ok {
-		own = append(own, &Finding{Kind: Rewritten, Case: b.Case.ID, Path: base.Dir + "/" + dir + "/" + waiversFile, Why: "waivers that were there before were changed or removed: that file is only added to"})
+		own = append(own, &Finding{Kind: Rewritten, Case: b.Case.ID, Path: base.Dir + "/" + dir + "/" + regcase.WaiversFile, Why: "waivers that were there before were changed or removed: that file is only added to"})
 	}
 	h.Waivers = more // what is left to be used by this change
 	r.Findings = append(r.Findings, own...)
@@ -194,9 +198,6 @@ func (r *Report) head(base, head *Set, dir string, now time.Time) {
 			bad("/state", "a new case enters pending or enforced: this one would hold the place of its failure and never block")
 		}
 	}
-	if sum := regcase.SHA256(e.Trace); sum != c.Trace.SHA256 {
-		bad("/trace/sha256", "trace.json is not the recording that the case names")
-	}
 	review, err := time.Parse(day, c.State.Review)
 	if c.State.Name == regcase.Quarantined && (err != nil || review.After(now.AddDate(0, 0, maxQuarantine))) {
 		bad("/state", fmt.Sprintf("the review of a quarantine is at most %d days ahead; %s is not", maxQuarantine, c.State.Review))
@@ -209,7 +210,7 @@ func (r *Report) head(base, head *Set, dir string, now time.Time) {
 // problems reports what head holds that nobody can read, unless base held the same.
 func (r *Report) problems(base, head *Set) {
 	for _, p := range head.Problems {
-		path := head.Dir + "/" + p.Path
+		path := strings.TrimSuffix(head.Dir+"/"+p.Path, "/")
 		switch {
 		case slices.Contains(base.Problems, p):
 			r.note(path, "%s", p.Text)
@@ -226,8 +227,8 @@ func (r *Report) stubs(base, head *Set) {
 		r.Findings = append(r.Findings, &Finding{Kind: Loosened, Path: head.Dir + "/" + name, Difference: Difference{Field: "/" + name, Base: was, Head: is, Relation: Unordered}, Why: why, Waivable: true})
 	}
 	value := func(s *Set, name string) regcase.JSON {
-		if sum, ok := s.Stubs[name]; ok {
-			return regcase.JSON(`"sha256:` + sum + `"`)
+		if content, ok := s.Stubs[name]; ok {
+			return canonical("sha256:" + strings.Fields(content)[0])
 		}
 		return nil
 	}
@@ -237,19 +238,19 @@ func (r *Report) stubs(base, head *Set) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(head.Stubs)) {
-		if id := shadows(base, name); base.Stubs[name] == "" && id != "" {
+		_, tool, _ := strings.Cut(head.Stubs[name], "e ") // after true or false
+		if id := shadows(base, tool); base.Stubs[name] == "" && id != "" {
 			add(name, nil, value(head, name), "it goes before the healthy result that "+id+" holds of the tool")
 		}
 	}
 }
 
-// shadows names a case that holds a healthy result of the tool that a stub answers for, "" if none does.
-func shadows(base *Set, stub string) string {
-	tool := stub[strings.LastIndexByte(stub, '/')+1:]
+// shadows names a case that holds a healthy result of a tool, "" if none does.
+func shadows(base *Set, tool string) string {
 	for _, dir := range slices.Sorted(maps.Keys(base.Cases)) {
 		c := &base.Cases[dir].Case
 		for _, f := range c.Fixtures {
-			if f.From == "healthy" && (tool == f.Tool || strings.HasPrefix(tool, f.Tool+".")) {
+			if f.From == "healthy" && tool == f.Tool {
 				return c.ID
 			}
 		}

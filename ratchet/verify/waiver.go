@@ -12,13 +12,7 @@ import (
 
 // Waiver is the stated reason for one loosening: one field of one case, from this value to that one, once. A value that is long may be named by its
 // digest, "sha256:" and the hex of its canonical JSON. It counts only in the change that brings it: what base already holds has been used.
-type Waiver struct {
-	Field  string       `json:"field"`
-	Base   regcase.JSON `json:"base"`
-	Head   regcase.JSON `json:"head"`
-	Reason string       `json:"reason"`
-	Issue  string       `json:"issue"`
-}
+type Waiver = regcase.Waiver
 
 // fresh returns the waivers that head has beyond those of base. ok is false if base's are not all there, first and as they were.
 func fresh(base, head []Waiver) (more []Waiver, ok bool) {
