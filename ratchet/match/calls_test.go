@@ -173,6 +173,8 @@ func TestFields(t *testing.T) {
 		{"an empty member more", "exact", fields{"/q": f("exact", `1`)}, `{"q":1,"filters":{},"note":""}`, yes},
 		{"an empty member less", "exact", fields{"/q": f("exact", `1`), "/note": f("exact", `""`)}, `{"q":1}`, yes},
 		{"an empty one wanted, a full one there", "exact", fields{"/q": f("exact", `1`), "/note": f("exact", `""`)}, `{"q":1,"note":"x"}`, no},
+		{"an empty member deep inside", "exact", fields{"/q": f("exact", `1`)}, `{"q":1,"f":{"from":null,"to":{}}}`, yes},
+		{"an empty list deep inside", "exact", fields{"/q": f("exact", `{"a":1}`)}, `{"q":{"a":1,"b":[]}}`, yes},
 		{"a match that is none", "exact", fields{"/q": f("fuzzy", `1`)}, `{"q":1}`, unknown},
 		{"no JSON", "exact", fields{"/q": f("exact", `1`)}, `{"q":1`, no},
 		{"the whole", "exact", fields{"": f("exact", `{"q":1}`)}, `{"q":1}`, yes},
