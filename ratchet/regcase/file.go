@@ -15,8 +15,14 @@ const (
 	WaiversFile = "waivers.yaml"
 )
 
-// maxFile bounds what is read from a checkout, in bytes.
-const maxFile = 8 << 20
+// MaxDocument bounds a YAML file of a set, in bytes: more takes the reader seconds, and no reviewer reads it. MaxTrace bounds a recorded trace.
+const (
+	MaxDocument = 2 << 20
+	MaxTrace    = 8 << 20
+)
+
+// ErrTooLarge says that a file of a set is larger than its kind may be.
+var ErrTooLarge = errors.New("too large")
 
 // ErrUnreadable says that a case lies where another was to be written and that this pawl cannot read it: somebody broke it, or a newer pawl wrote it. It
 // is left as it is.
@@ -33,6 +39,9 @@ func Encode(c Case) ([]byte, error) {
 	b, err := encodeYAML(c)
 	if err != nil {
 		return nil, fmt.Errorf("case %s: %w", c.ID, err)
+	}
+	if len(b) > MaxDocument {
+		return nil, fmt.Errorf("case %s: %w: its %s takes %.1f MiB, of at most %d", c.ID, ErrTooLarge, CaseFile, float64(len(b))/(1<<20), MaxDocument>>20)
 	}
 	return b, nil
 }
@@ -65,7 +74,7 @@ const (
 
 // Read reads one case of a set by its directory inside the set. The set may be an untrusted checkout: nothing outside root is reached.
 func Read(root *os.Root, dir string) (Case, error) {
-	b, err := readFile(Checkout(root), path.Join(dir, CaseFile))
+	b, err := readFile(Checkout(root), path.Join(dir, CaseFile), MaxDocument)
 	if err != nil {
 		return Case{}, err
 	}

@@ -83,7 +83,7 @@ func ReadSet(src fs.FS) (Set, []Problem) {
 
 // ReadTrace reads the recorded trace of a case.
 func ReadTrace(src fs.FS, e *Entry) ([]byte, error) {
-	b, err := readFile(src, path.Join(e.Dir, JSONFile))
+	b, err := readFile(src, path.Join(e.Dir, JSONFile), MaxTrace)
 	if err == nil && SHA256(b) != e.Case.Trace.SHA256 {
 		err = fmt.Errorf("%s: it is not the trace that the case names", path.Join(e.Dir, JSONFile))
 	}
@@ -205,7 +205,7 @@ func (r *reader) entry(dir, id string, waivers bool) {
 		r.problem(path.Join(dir, CaseFile), fmt.Errorf("%w: its label is %s, so its place is %s", ErrMalformed, e.Case.Labels[0], e.Case.Dir()))
 		return
 	}
-	if b, err := readFile(r.src, path.Join(dir, JSONFile)); err != nil {
+	if b, err := readFile(r.src, path.Join(dir, JSONFile), MaxTrace); err != nil {
 		r.problem(path.Join(dir, JSONFile), err)
 	} else if e.TraceSHA = SHA256(b); e.TraceSHA != e.Case.Trace.SHA256 {
 		r.problem(path.Join(dir, JSONFile), fmt.Errorf("%w: it is not the trace that the case names: its sha256 is %s", ErrMalformed, e.TraceSHA))
@@ -220,7 +220,7 @@ func (r *reader) entry(dir, id string, waivers bool) {
 
 // readCase reads case.yaml alone.
 func readCase(src fs.FS, dir string) (*Entry, error) {
-	b, err := readFile(src, path.Join(dir, CaseFile))
+	b, err := readFile(src, path.Join(dir, CaseFile), MaxDocument)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func readCase(src fs.FS, dir string) (*Entry, error) {
 
 // readWaivers reads the waivers of a case; where there is no file there are none.
 func readWaivers(src fs.FS, dir string) ([]Waiver, error) {
-	b, err := readFile(src, path.Join(dir, WaiversFile))
+	b, err := readFile(src, path.Join(dir, WaiversFile), MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -273,7 +273,7 @@ func (r *reader) stub(name string) (StubFile, error) {
 	if err != nil {
 		return StubFile{}, err
 	}
-	b, err := readFile(r.src, name)
+	b, err := readFile(r.src, name, MaxDocument)
 	if err != nil {
 		return StubFile{}, err
 	}

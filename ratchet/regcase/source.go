@@ -94,8 +94,8 @@ func kindOf(m fs.FileMode) string {
 	return "a file"
 }
 
-// readFile reads a plain file of at most maxFile bytes.
-func readFile(src fs.FS, name string) ([]byte, error) {
+// readFile reads a plain file of at most limit bytes.
+func readFile(src fs.FS, name string, limit int64) ([]byte, error) {
 	f, err := src.Open(name)
 	if err != nil {
 		return nil, err
@@ -107,19 +107,19 @@ func readFile(src fs.FS, name string) ([]byte, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: %w: it is %s", name, ErrNotFile, kindOf(info.Mode()))
-	case info.Size() > maxFile:
-		return nil, tooLarge(name)
+	case info.Size() > limit:
+		return nil, tooLarge(name, limit)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxFile+1)) // a file may grow while it is read
+	b, err := io.ReadAll(io.LimitReader(f, limit+1)) // a file may grow while it is read
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxFile {
-		return nil, tooLarge(name)
+	if int64(len(b)) > limit {
+		return nil, tooLarge(name, limit)
 	}
 	return b, nil
 }
 
-func tooLarge(name string) error {
-	return fmt.Errorf("%s: %w: it is larger than %d MiB", name, ErrMalformed, maxFile>>20)
+func tooLarge(name string, limit int64) error {
+	return fmt.Errorf("%s: %w: it is larger than %d MiB", name, ErrTooLarge, limit>>20)
 }

@@ -38,6 +38,9 @@ func document(b []byte) (doc ast.Node, err error) {
 			doc, err = nil, malformed(0, "this is not YAML that can be read")
 		}
 	}()
+	if len(b) > MaxDocument {
+		return nil, fmt.Errorf("%w: more than %d MiB", ErrTooLarge, MaxDocument>>20)
+	}
 	if err := plainText(b); err != nil {
 		return nil, err
 	}
