@@ -311,6 +311,9 @@ func seal(c regcase.Case, why string, trace []byte, session *redact.Session) (Ma
 		return Made{}, err
 	}
 	text, err := regcase.Encode(c)
+	if errors.Is(err, regcase.ErrTooLarge) {
+		return Made{}, &Refused{err.Error()}
+	}
 	if err != nil {
 		return Made{}, err
 	}
