@@ -25,6 +25,7 @@ var commands = []func(*app) *cobra.Command{
 	classifyCommand,
 	trajectoryCommand,
 	absorbCommand,
+	checkCommand,
 	baselineCommand, toolsCommand,
 	rulesCommand,
 	doctorCommand,

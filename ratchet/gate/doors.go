@@ -20,7 +20,7 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
-// doors is the one address that agents under test speak to, on loopback:
+// doors is the one address that agents under test speak to:
 //
 //	/run/NAME/tools          POST {"tool", "arguments"} -> {"result"}, or the recorded fault
 //	/run/NAME/mcp            the same as an MCP server, streamable HTTP
@@ -47,13 +47,13 @@ type door struct {
 	shut   context.Context // ends with the run: what hangs is let go
 }
 
-func openDoors(lg *slog.Logger) (*doors, error) {
+func openDoors(lg *slog.Logger, addr string) (*doors, error) {
 	d := &doors{lg: lg, collect: newCollector(), runs: map[string]*door{}}
 	var err error
 	if d.receiver, err = otlp.New(lg, d.collect.publish, otlp.Options{Adopt: trajectory.AgentEvents}); err != nil {
 		return nil, fmt.Errorf("gate: %w", err)
 	}
-	if d.at, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if d.at, err = net.Listen("tcp", addr); err != nil {
 		return nil, fmt.Errorf("gate: %w", err)
 	}
 	d.server = &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(lg.Handler(), slog.LevelDebug), Protocols: new(http.Protocols)}

@@ -52,7 +52,8 @@ type Options struct {
 	Patience time.Duration // for the first root span of a service, whose exporter sends in its own time: 15 s
 	Live     []string      // tools that may run for real; globs
 	Stubs    map[string]regcase.JSON
-	Jobs     int // runs at once: 1
+	Jobs     int    // runs at once: 1
+	Listen   string // address: 127.0.0.1 and any port
 }
 
 // Stamp says which version of the agent ran.
@@ -83,7 +84,7 @@ func New(lg *slog.Logger, judge Judge, opt Options) (*Gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gate: %w", err)
 	}
-	d, err := openDoors(lg)
+	d, err := openDoors(lg, cmp.Or(opt.Listen, "127.0.0.1:0"))
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -114,6 +115,12 @@ type attempt struct {
 
 // RunOnce runs a case once. The run is complete whatever happened: a fault of the agent or of the set-up is its verdict. Its number is n.
 func (g *Gate) RunOnce(ctx context.Context, v Version, c *Case, w Want, n int) Run {
+	run, _ := g.Look(ctx, v, c, w, n)
+	return run
+}
+
+// Look is RunOnce, and shows what came of the agent too.
+func (g *Gate) Look(ctx context.Context, v Version, c *Case, w Want, n int) (Run, []*trajectory.Trajectory) {
 	began := time.Now()
 	a := &attempt{g: g, c: c, agent: v.Agent, n: n, name: runName(w, n), replay: NewReplay(c, g.opt.Stubs)}
 	run := Run{Kind: RunKind, Case: c.ID, Digest: c.Sum, Run: n, Side: w.Side, Again: w.Again, At: began.UTC().Truncate(time.Second),
@@ -129,16 +136,15 @@ func (g *Gate) RunOnce(ctx context.Context, v Version, c *Case, w Want, n int) R
 
 	run.MS = time.Since(began).Milliseconds()
 	run.measure(traces, a.replay.Ledger())
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		run.Verdict, run.Reason = NotRun, "interrupted"
-		return run
-	}
-	if err != nil {
+	case err != nil:
 		run.Verdict, run.Reason = Error, err.Error()
-		return run
+	default:
+		a.decide(&run, traces, spans, stray, reason)
 	}
-	a.decide(&run, traces, spans, stray, reason)
-	return run
+	return run, traces
 }
 
 func runName(w Want, n int) string {
@@ -283,9 +289,7 @@ func (r *Run) measure(traces []*trajectory.Trajectory, ledger []Entry) {
 			r.CostUSD = new(*s.CostUSD + value(r.CostUSD))
 		}
 		r.ToolCalls = new(int64(len(t.ToolCalls)) + value(r.ToolCalls))
-		for i := range t.ToolCalls {
-			r.Calls = append(r.Calls, Call{t.ToolCalls[i].Name, regcase.NewJSON(bytesOf(t.ToolCalls[i].Arguments))})
-		}
+		r.Calls = append(r.Calls, callsOf(t)...)
 		if t.Reply != nil {
 			r.ResponseSHA256 = regcase.SHA256([]byte(*t.Reply))
 		}
@@ -296,6 +300,13 @@ func (r *Run) measure(traces []*trajectory.Trajectory, ledger []Entry) {
 		}
 	}
 	slices.Sort(r.Replayed)
+}
+
+func callsOf(t *trajectory.Trajectory) (out []Call) {
+	for i := range t.ToolCalls {
+		out = append(out, Call{t.ToolCalls[i].Name, regcase.NewJSON(bytesOf(t.ToolCalls[i].Arguments))})
+	}
+	return out
 }
 
 func bytesOf(v trajectory.Value) []byte {

@@ -22,6 +22,7 @@ type Case struct {
 	*regcase.Case
 	Sum     string                  // its digest
 	Schemas map[string]regcase.JSON // of the tools that the recording offers, by name: what an agent may ask for
+	Calls   []Call                  // of the recording, in order
 }
 
 // NewCase makes a case ready to be run. trace is its trace.json; where it cannot be read its tools have no schemas.
@@ -41,7 +42,9 @@ func NewCase(c *regcase.Case, trace []byte) (*Case, error) {
 		return out, nil
 	}
 	for _, t := range trajectory.FromOTLP([]ptrace.Traces{td}, []plog.Logs{ld}) {
-		for _, d := range trajectory.Build(t).ToolsOffered {
+		built := trajectory.Build(t)
+		out.Calls = append(out.Calls, callsOf(built)...)
+		for _, d := range built.ToolsOffered {
 			if _, known := out.Schemas[d.Name]; !known && d.Schema != nil {
 				out.Schemas[d.Name] = regcase.JSON(d.Schema)
 			}

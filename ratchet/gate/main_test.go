@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -254,6 +255,7 @@ func agentCommand(modes ...string) gate.Agent {
 
 func newGate(t testing.TB, o gate.Options) *gate.Gate {
 	t.Helper()
+	o.Settle = cmp.Or(o.Settle, 30*time.Millisecond) // the agents here send before they end
 	g, err := gate.New(quiet, gate.ByOracle(oracle.New(quiet, rule.All())), o)
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ type Entrant struct {
 	Case   string
 	Terms  Terms
 	Blocks bool   // enforced, or quarantined and past its date: a miss may block
+	Fixed  bool   // its runs are all that there will be: a miss is final
 	Green  *Count // the best runs that the case records; a fall below them blocks a case that does not block otherwise
 }
 
@@ -173,6 +174,9 @@ func (t *Trial) Next() (Want, State) {
 }
 
 func (t *Trial) nextOf(s *series) (Want, State) {
+	if s.Fixed {
+		return Want{}, Over
+	}
 	if t.look == 0 {
 		first := s.tally(Head, false)
 		standing, need := s.Terms.standing(first.Count)
@@ -249,8 +253,12 @@ func (t *Trial) screen() {
 		switch {
 		case standing == void:
 			s.end(Undecided, fmt.Sprintf("%d of %d runs were valid", first.Valid(), first.Runs()))
+		case s.Blocks && standing == missed && s.Fixed:
+			s.end(Regression, fmt.Sprintf("passed %d of %d", first.Passed, first.Valid()))
 		case s.Blocks && standing == missed && s.Terms.Hard && !t.against:
 			s.end(Regression, "every run must pass")
+		case s.Fixed && standing == missed:
+			s.end(Miss, "still fails: it does not block before it is enforced")
 		case s.Blocks && standing == missed, !s.Blocks && fell:
 			s.suspect = true
 			t.flagged++
