@@ -246,7 +246,11 @@ func (w *run) rewrite(ctx context.Context, u *Update) error {
 			}
 		}
 		u.Text.Sends++
-		err = w.gh.EditPull(ctx, w.in.FullName, p.Number, title, body)
+		err = w.gh.EditPull(ctx, w.in.FullName, p.Number, func(now github.Pull) (string, string, bool) {
+			w.receive(now)
+			title, body, why := w.rewritten(now, u)
+			return title, body, why == ""
+		})
 		e, _ := errors.AsType[*github.Error](err)
 		switch {
 		case err == nil || e != nil && e.Kind == github.Unknown && ctx.Err() == nil:

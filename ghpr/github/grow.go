@@ -28,17 +28,26 @@ func (c *Client) UpdateRef(ctx context.Context, repo, branch, sha string) error 
 	})
 }
 
-// EditPull replaces a pull request's title and body.
-func (c *Client) EditPull(ctx context.Context, repo string, n int, title, body string) error {
+// EditPull replaces a pull request's title and body by what edit makes of them as they are; ok is false to leave them. GitHub compares nothing here, so
+// the pull request is read when the turn to write has come, right before the write: what people write in between would be lost.
+func (c *Client) EditPull(ctx context.Context, repo string, n int, edit func(Pull) (title, body string, ok bool)) error {
 	op := fmt.Sprintf("edit pull %s#%d", repo, n)
 	owner, name, err := SplitRepo(repo)
-	if err == nil && (n <= 0 || title == "") {
-		err = errors.New("want a number above 0 and a title")
+	if err == nil && n <= 0 {
+		err = errors.New("want a number above 0")
 	}
 	if err != nil {
 		return invalid(op, err)
 	}
 	return c.write(ctx, op, func(ctx context.Context) error {
+		now, err := c.Pull(ctx, repo, n)
+		if err != nil {
+			return err
+		}
+		title, body, ok := edit(now)
+		if !ok {
+			return nil
+		}
 		got, _, err := c.gh.PullRequests.Edit(ctx, owner, name, n, &gh.PullRequest{Title: &title, Body: &body})
 		if err == nil && got.GetNumber() != n {
 			return odd("another pull request than the one edited")
