@@ -21,6 +21,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/change"
+	"github.com/pawl-dev/pawl/classify/custom"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet/oracle"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
@@ -63,7 +64,7 @@ func Admit(judge Judge, c Candidate) (Proof, error) {
 		}
 	}
 	if len(x.proof.Healed) == 0 && x.proof.Control == "" {
-		return Proof{}, refuse("nothing shows that a run can pass the case: %s has no repair for this failure, and no passing run of the same route is known; "+
+		return Proof{}, refuse("nothing shows that a run can pass the case: no repair of %s mends this failure, and no passing run of the same route is known; "+
 			"give traces of healthy runs with it", c.Finding.Rule)
 	}
 	return x.proof, nil
@@ -168,21 +169,23 @@ func (x *exam) twins() error {
 	return nil
 }
 
-// repairs applies each of the rule's repairs until the case has nothing more to say.
+// repairs applies each of the rule's repairs until the case has nothing more to say. Those of a team's own rule are guesses, of which not all need help.
 func (x *exam) repairs() error {
+	_, guess := x.Rule.Params.(custom.Params)
 	for _, r := range x.Rule.Repairs {
 		healed, applied := x.heal(r)
 		if !applied {
 			continue
 		}
-		switch j := x.ask(healed); j.Verdict {
-		case oracle.Pass:
-		case oracle.Fail:
+		switch j := x.ask(healed); {
+		case j.Verdict == oracle.Pass:
+			x.proof.Healed = append(x.proof.Healed, r.Name)
+		case guess:
+		case j.Verdict == oracle.Fail:
 			return refuse("the case does not pass where %s: %s", r.Does, reasonOf(j))
 		default:
 			return refuse("no run could pass the case, however good: %s", reasonOf(j))
 		}
-		x.proof.Healed = append(x.proof.Healed, r.Name)
 	}
 	return nil
 }

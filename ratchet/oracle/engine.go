@@ -117,7 +117,7 @@ func customRule(n regcase.Never, name string, version int) (classify.Rule, error
 		severity = classify.Blocking
 	}
 	rules, problems, err := custom.New([]custom.Definition{{
-		Name: name, Version: version, Label: classify.Label(n.Label), Severity: severity, When: p.When, Evidence: p.Evidence,
+		Name: name, Version: version, Label: classify.Label(n.Label), Severity: severity, Session: p.Session, When: p.When, Evidence: p.Evidence,
 		Why: "the team's rule " + name + " holds on {count} places",
 	}}, nil)
 	switch {
