@@ -8,11 +8,12 @@ import (
 	"path"
 )
 
-// The names of a case's files.
+// The names of a case's files, and RenamesFile in the set's root.
 const (
 	CaseFile    = "case.yaml"
 	JSONFile    = "trace.json"
 	WaiversFile = "waivers.yaml"
+	RenamesFile = "renames.yaml"
 )
 
 // MaxDocument bounds a YAML file of a set, in bytes: more takes the reader seconds, and no reviewer reads it. MaxTrace bounds a recorded trace.

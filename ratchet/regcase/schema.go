@@ -9,8 +9,8 @@ import (
 var schemas embed.FS
 
 // SchemaNames are the documents of a set that have a published JSON Schema: case (case.yaml), waivers (waivers.yaml), fixtures
-// (_fixtures/<tool>.yaml) and input (the file that PAWL_INPUT names).
-func SchemaNames() []string { return []string{"case", "waivers", "fixtures", "input"} }
+// (_fixtures/<tool>.yaml) and renames (renames.yaml).
+func SchemaNames() []string { return []string{"case", "waivers", "fixtures", "renames"} }
 
 // Schema returns the JSON Schema (draft 2020-12) of one of SchemaNames. It is made of the types of this package and of their comments.
 func Schema(name string) ([]byte, error) {

@@ -30,7 +30,7 @@ var documents = map[string]struct {
 	"case":     {"case.yaml: one regression test", Case{}, Kind},
 	"waivers":  {"waivers.yaml: the stated reasons for loosening a case", Waivers{}, WaiversKind},
 	"fixtures": {"_fixtures/<tool>.yaml: the team's answers for a tool", Stubs{}, StubsKind},
-	"input":    {"PAWL_INPUT: what an agent is told of one turn of one run", Run{}, ""},
+	"renames":  {"renames.yaml: what tools and fields of arguments are called now", Renames{}, RenamesKind},
 }
 
 func TestSchemasAreThoseOfTheTypes(t *testing.T) {
@@ -183,9 +183,12 @@ func TestSchemasTakeWhatIsWritten(t *testing.T) {
 	if err != nil || valid(t, compiled(t, "waivers"), w) != nil {
 		t.Errorf("%v %v\n%s", err, valid(t, compiled(t, "waivers"), w), w)
 	}
-	in, err := new(example()).Run(1, 2, []string{"hello"}).Encode()
-	if err != nil || valid(t, compiled(t, "input"), in) != nil {
-		t.Errorf("%v %v\n%s", err, valid(t, compiled(t, "input"), in), in)
+	names, err := EncodeRenames([]Rename{{Tool: "get_order", To: "fetch_order", Reason: "one name in all services", Issue: "#3"}, {Tool: "refund", Field: "/id", To: "/order_id", Reason: "as the API says", Issue: "#4"}})
+	if err != nil || valid(t, compiled(t, "renames"), names) != nil {
+		t.Errorf("%v %v\n%s", err, valid(t, compiled(t, "renames"), names), names)
+	}
+	if again, err := DecodeRenames(names); err != nil || len(again) != 2 {
+		t.Errorf("%v %v", again, err)
 	}
 	stubs := []byte("apiVersion: pawl/v1\nkind: Fixtures\ntool: get_order\nanswers:\n  - {arguments: {order_id: X}, result: {state: open}}\n  - {result: no such order, fault: error}\n")
 	if _, err := DecodeStubs(stubs); err != nil || valid(t, compiled(t, "fixtures"), stubs) != nil {

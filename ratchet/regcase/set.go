@@ -14,8 +14,9 @@ import (
 
 // Set is every case of a set, with the team's answers for tools. It is read whole or with the problems that keep it from being whole.
 type Set struct {
-	Cases map[string]*Entry   // by id, further specimens by their own
-	Stubs map[string]StubFile // by tool
+	Cases   map[string]*Entry   // by id, further specimens by their own
+	Stubs   map[string]StubFile // by tool
+	Renames []Rename            // in the order in which they were made
 }
 
 // Entry is one case as it lies in a set.
@@ -71,10 +72,12 @@ func ReadSet(src fs.FS) (Set, []Problem) {
 			r.stubs()
 		case e.IsDir() && validLabel.MatchString(name):
 			r.label(name)
+		case name == RenamesFile && e.Type().IsRegular():
+			r.renames()
 		case e.IsDir() && strings.HasPrefix(name, "."), e.Type().IsRegular() && (strings.HasPrefix(name, ".") || strings.EqualFold(name, "README.md")):
 			// notes and settings of other programs
 		default:
-			r.stray(name, e, "a set holds directories named for labels, "+StubsDir+" and README.md")
+			r.stray(name, e, "a set holds directories named for labels, "+StubsDir+", "+RenamesFile+" and README.md")
 		}
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
@@ -246,6 +249,16 @@ func readWaivers(src fs.FS, dir string) ([]Waiver, error) {
 		return nil, err
 	}
 	return DecodeWaivers(b)
+}
+
+func (r *reader) renames() {
+	b, err := readFile(r.src, RenamesFile, MaxDocument)
+	if err == nil {
+		r.set.Renames, err = DecodeRenames(b)
+	}
+	if err != nil {
+		r.problem(RenamesFile, err)
+	}
 }
 
 func (r *reader) stubs() {
