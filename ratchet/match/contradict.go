@@ -32,7 +32,7 @@ func otherID(a, b *reading) (string, string, string) {
 func otherName(a, b *reading) (string, string, string) {
 	for _, x := range a.names {
 		for _, y := range b.names {
-			if x.kind == y.kind && !slices.Contains(b.names, x) && !slices.Contains(a.names, y) {
+			if x.kind == y.kind && !slices.Contains(b.names, x) && !slices.Contains(a.names, y) && (max(len(a.names), len(b.names)) <= 2 || sync(a, b) >= 0.5) {
 				return "name", x.word, y.word
 			}
 		}
@@ -58,12 +58,27 @@ func otherNumber(a, b *reading) (string, string, string) {
 	alike := sync(a, b) >= 0.8
 	for _, x := range xs {
 		for _, y := range ys {
-			if kind := x.against(y, a, b, alike); kind != "" && !x.near(y) && !madeOf(x, b.quantities) && !madeOf(y, a.quantities) {
+			if kind := x.against(y, a, b, alike); kind != "" && alone(x, a, b) && !x.near(y) && !madeOf(x, b.quantities) && !madeOf(y, a.quantities) {
 				return kind, x.raw, y.raw
 			}
 		}
 	}
 	return "", "", ""
+}
+
+// alone says that a quantity can be laid beside one of the other text: there are few of its kind in either, or the texts are much alike. Of many
+// numbers nobody can tell which stands in the place of which.
+func alone(q quantity, a, b *reading) bool {
+	count := func(r *reading) (n int) {
+		for _, o := range r.quantities {
+			if o.unit == q.unit {
+				n++
+			}
+		}
+		return n
+	}
+	few, short := max(count(a), count(b)) <= 2, max(len(a.sentences), len(b.sentences)) <= 2
+	return few && short || sync(a, b) >= 0.5
 }
 
 var currencies = set("usd eur gbp krw jpy chf cent")
@@ -195,9 +210,12 @@ func (s *sentence) partner(of []sentence) *sentence {
 	return best
 }
 
-// likeness is the share of words that two sentences have in common, those with an opposite aside.
+// likeness is the share of words that two sentences have in common. Where neither denies more than the other those with an opposite are left out.
 func (s *sentence) likeness(t *sentence) float64 {
 	x, y := bag(s.words), bag(t.words)
+	if s.denials != t.denials {
+		return dice(x, y)
+	}
 	for _, words := range []map[string]int{x, y} {
 		for w := range words {
 			if _, sided := sideOf(w); sided {
@@ -221,9 +239,29 @@ func (s *sentence) shares(t *sentence) bool {
 	})
 }
 
-// denies says that one sentence reverses the other: by a negation or by an opposite, and not by both.
+// denies says that one sentence reverses the other: by one negation or by one opposite, and not by both. What denies twice may deny another part
+// of what it says, and words in another order may say another thing.
 func (s *sentence) denies(t *sentence) bool {
-	return s.negated != t.negated != (s.opposed(t)%2 == 1)
+	switch more, fewer := max(s.denials, t.denials), min(s.denials, t.denials); {
+	case more == fewer:
+		return more < 2 && s.opposed(t) == 1 && s.inStep(t)
+	case more == 1:
+		return s.opposed(t) == 0 && s.inStep(t)
+	}
+	return false
+}
+
+// inStep says that the words which both sentences have stand in the same order.
+func (s *sentence) inStep(t *sentence) bool {
+	only := func(words, other []string) (out []string) {
+		for _, w := range words {
+			if slices.Contains(other, w) && !slices.Contains(out, w) {
+				out = append(out, w)
+			}
+		}
+		return out
+	}
+	return slices.Equal(only(s.words, t.words), only(t.words, s.words))
 }
 
 // opposed counts the pairs of which each sentence has another side.
@@ -256,7 +294,7 @@ func doubtOf(a, b *reading) string {
 	}
 	x, y := a.whole(), b.whole()
 	switch {
-	case x.negates != y.negates || x.negated != y.negated:
+	case (x.denials > 0) != (y.denials > 0) || x.denials%2 != y.denials%2:
 		return "one of the texts denies something"
 	case x.opposed(&y) > 0:
 		return "a word of one is the opposite of a word of the other"
@@ -274,7 +312,7 @@ func doubtOf(a, b *reading) string {
 func (r *reading) whole() (out sentence) {
 	for _, s := range r.sentences {
 		out.words, out.sides = append(out.words, s.words...), append(out.sides, s.sides...)
-		out.negated, out.negates, out.question = out.negated != s.negated, out.negates || s.negates, out.question || s.question
+		out.denials, out.question = out.denials+s.denials, out.question || s.question
 		out.answer = cmpOr(out.answer, s.answer)
 	}
 	return out

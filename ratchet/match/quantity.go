@@ -98,6 +98,7 @@ var (
 	spelt  = regexp.MustCompile(`(?:^|[^\pL])(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze) (\pL+)|` +
 		`(?:^|[^\p{Hangul}])(한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(개월|개|명|시간|달|번|주|장|건|곳|대)|(一|二|三|四|五|六|七|八|九|十)(つ|個|件|人|名|週間|時間|日間|か月|回|枚)`)
 	between = regexp.MustCompile(`^\s?(?:-|~|to|and|bis|und|a|y|から|부터|에서)\s?$`)
+	half    = regexp.MustCompile(`^\s?(?:반|半|and a half|½|y media|einhalb)`)
 	joint   = regexp.MustCompile(`^\s*(?:,|and|und|y|et)?\s*$`)
 	roughly = regexp.MustCompile(`(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|more than|at least|up to|less than|under|~|ca\.|etwa|rund|ungefähr|über|mindestens|bis zu|unos|unas|aproximadamente|casi|más de|al menos|hasta|environ|약|대략|최대|최소|約|およそ|最大)\s*$`)
 )
@@ -106,9 +107,10 @@ var (
 func quantitiesOf(text string) []quantity {
 	text, out := datesOf(text)
 	out = append(out, figuresOf(text)...)
-	for _, m := range spelt.FindAllStringSubmatch(text, 500) {
-		w, noun := m[1]+m[3]+m[5], m[2]+m[4]+m[6]
-		q := quantity{values: []float64{numerals[w]}, raw: strings.TrimSpace(m[0])}
+	for _, at := range spelt.FindAllStringSubmatchIndex(text, 500) {
+		part := func(i int) string { return text[max(0, at[2*i]):max(0, at[2*i+1])] }
+		w, noun := part(1)+part(3)+part(5), part(2)+part(4)+part(6)
+		q := quantity{values: []float64{numerals[w]}, raw: strings.TrimSpace(part(0)), about: half.MatchString(text[at[1]:min(len(text), at[1]+24)])}
 		q.counts(noun)
 		out = append(out, q)
 	}
@@ -125,7 +127,7 @@ func figuresOf(text string) (out []quantity) {
 			return ""
 		}
 		begin := at[2*figure.SubexpIndex("num")]
-		q := quantity{values: spellings(part("num")), raw: strings.TrimSpace(text[at[0]:at[1]]), about: roughly.MatchString(text[max(0, at[0]-24):at[0]])}
+		q := quantity{values: spellings(part("num")), raw: strings.TrimSpace(text[at[0]:at[1]]), about: roughly.MatchString(text[max(0, at[0]-24):at[0]]) || half.MatchString(text[at[1]:min(len(text), at[1]+24)])}
 		if f, ok := multipliers[strings.Trim(part("mul"), " .")]; ok {
 			q.times(f)
 		}

@@ -142,8 +142,7 @@ type reading struct {
 type sentence struct {
 	text     string
 	words    []string // in order, stems, without what negates and what fills
-	negated  bool     // an odd number of negations
-	negates  bool     // any at all
+	denials  int      // how many words deny
 	question bool
 	sides    []side // words that have an opposite
 	answer   string // yes or no, as its first word
@@ -196,7 +195,7 @@ func (r *reading) content() []string {
 	var out []string
 	for _, s := range r.sentences {
 		out = append(out, s.words...)
-		out = append(out, fmt.Sprint(s.negated, s.question))
+		out = append(out, fmt.Sprint(s.denials, s.question))
 	}
 	return out
 }

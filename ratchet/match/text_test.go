@@ -133,6 +133,137 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// phrasings say one thing each, twice; written without looking at what the comparison does with them.
+var phrasings = [][2]string{
+	{"Your refund of $25.50 will reach your account within 5-7 business days.", "You'll get $25.50 back in five to seven working days."},
+	{"I've booked a table for 4 at 7:30 PM on Friday.", "Table for four confirmed: Friday, 19:30."},
+	{"No orders were found for this email address.", "I couldn't find any orders under that email."},
+	{"Your subscription ends on December 31, 2026.", "The subscription is valid until 31.12.2026."},
+	{"The flight departs at 6:05.", "Departure is at 06:05."},
+	{"Shipping is free for orders over $50.", "Orders above 50 dollars ship at no charge."},
+	{"You can't change the address after the order has shipped.", "Once shipped, the address can no longer be changed."},
+	{"The weather in Seoul will be sunny, 25 degrees.", "Sunny in Seoul, around 25°C."},
+	{"We are open from 9 am to 5 pm.", "Opening hours: 09:00-17:00."},
+	{"Your balance is 1,234.56 EUR.", "Balance: €1234.56"},
+	{"There are 12 months in a year.", "A year has 12 months."},
+	{"It takes half an hour.", "It takes 30 minutes."},
+	{"The price went up by 10%.", "There was a 10 percent increase in price."},
+	{"I was unable to process the payment.", "The payment could not be processed."},
+	{"Your password must not be shared.", "Never share your password."},
+	{"The item is out of stock.", "The item is not available right now."},
+	{"Only members can book.", "Non-members cannot book."},
+	{"The order is not yet paid.", "The order is still unpaid."},
+	{"Ms. Tanaka will call you tomorrow.", "You'll receive a call from Tanaka tomorrow."},
+	{"The room has two beds and one desk.", "There's one desk and two beds in the room."},
+	{"We don't charge a cancellation fee.", "Cancellation is free of charge."},
+	{"The parcel weighs 1.5 kg.", "The parcel weighs 1500 grams."},
+	{"Delivery on 05/03/2026.", "Delivery on March 5, 2026."},
+	{"You have until Friday to return it.", "Please return it by Friday at the latest."},
+	{"Your ticket number is 4711-22.", "Ticket: 4711-22"},
+	{"Approximately 1.2 million users are affected.", "About 1,200,000 users are affected."},
+	{"The meeting moved from 3 pm to 4 pm.", "The meeting is now at 16:00 instead of 15:00."},
+	{"Die Rechnung über 49,90 € wurde bezahlt.", "Ihre Zahlung von 49,90 Euro ist eingegangen."},
+	{"Der Termin ist am 5. Juni um 14 Uhr.", "Wir sehen uns am 05.06.2026 um 14:00 Uhr."},
+	{"Es wurde keine Bestellung gefunden.", "Ich konnte leider keine Bestellung finden."},
+	{"Die Lieferung dauert zwei bis drei Werktage.", "Lieferzeit: 2-3 Werktage."},
+	{"Der Artikel ist nicht vorrätig.", "Der Artikel ist leider ausverkauft."},
+	{"Sie können bis zum 31. Januar kündigen.", "Eine Kündigung ist bis 31. Januar möglich."},
+	{"Ihr Guthaben beträgt 12,50 €.", "Sie haben noch 12,50 € Guthaben."},
+	{"주문 번호는 ORD-55021입니다.", "ORD-55021 주문이 맞습니다."},
+	{"환불은 3~5일 정도 걸립니다.", "환불까지 3일에서 5일이 소요됩니다."},
+	{"예약은 6월 5일 오후 3시입니다.", "6월 5일 15:00에 예약되어 있습니다."},
+	{"결제 금액은 12,000원입니다.", "총 1만 2천원이 결제됩니다."},
+	{"해당 상품은 현재 구매할 수 없습니다.", "지금은 그 상품을 살 수 없어요."},
+	{"주문 내역을 찾을 수 없습니다.", "주문 내역이 없습니다."},
+	{"비밀번호가 변경되었습니다.", "비밀번호를 바꿨습니다."},
+	{"배송비는 무료입니다.", "배송비가 없습니다."},
+	{"고객센터는 오전 9시부터 오후 6시까지 운영합니다.", "고객센터 운영 시간은 09:00~18:00입니다."},
+	{"쿠폰 두 장이 있습니다.", "쿠폰이 2장 있습니다."},
+	{"서울에서 부산까지 2시간 30분 걸립니다.", "부산까지 서울에서 두 시간 반이 걸립니다."},
+	{"회의는 내일로 연기되었습니다.", "회의가 내일로 미뤄졌습니다."},
+	{"ご注文番号はORD-55021です。", "ORD-55021のご注文ですね。"},
+	{"返金には3〜5日かかります。", "返金まで3日から5日ほどお待ちください。"},
+	{"予約は6月5日の午後3時です。", "6月5日15:00にご予約いただいています。"},
+	{"合計12,000円です。", "お会計は1万2000円になります。"},
+	{"該当する注文は見つかりませんでした。", "ご注文が見つかりません。"},
+	{"送料は無料です。", "送料はかかりません。"},
+	{"現在ご利用いただけません。", "今は使えません。"},
+	{"2名様で予約しました。", "二名で予約が完了しました。"},
+	{"Su reembolso de 25,50 € llegará en 5 días.", "Recibirá 25,50 euros dentro de cinco días."},
+	{"No encontré ningún pedido.", "No hay pedidos a su nombre."},
+	{"La cita es el 5 de junio a las 15:00.", "Le esperamos el 5 de junio a las 3 pm."},
+	{"El envío es gratis.", "El envío no tiene costo."},
+	{"Tiene dos mensajes nuevos.", "Hay 2 mensajes nuevos."},
+	{"El artículo está agotado.", "El artículo no está disponible."},
+	{"The red line is after the blue line on the map.", "On the map, the blue line comes before the red line."},
+	{"Send the file to Alice, not to Bob.", "Alice, and not Bob, should get the file."},
+	{"The total was $120, of which $20 is tax.", "$100 plus $20 tax."},
+	{"Do you want me to proceed?", "Shall I go ahead?"},
+	{"Your order of 3 items ships in 2 boxes.", "We ship your 3 items in two packages."},
+	{"Step 1: open settings. Step 2: click save.", "Open the settings, then click save."},
+	{"I found 3 flights. The cheapest is $240.", "Three flights are available, the lowest fare being $240."},
+	{"The first 100 customers get 20% off.", "20% discount for the first hundred customers."},
+	{"You were charged $30 on May 2 and $30 on June 2.", "Two charges of $30: 2 May and 2 June."},
+}
+
+// opposites of a kind each, written likewise.
+var opposed = [][2]string{
+	{"Your refund was approved.", "Your refund was not approved."},
+	{"The device is connected.", "The device isn't connected."},
+	{"You are eligible for the discount.", "You are not eligible for the discount."},
+	{"We ship to Canada.", "We don't ship to Canada."},
+	{"Delivery takes 3 days.", "Delivery takes 4 days."},
+	{"The price is $19.99.", "The price is $29.99."},
+	{"Your seat is 12A.", "Your seat is 14C."},
+	{"Meet at 9 am.", "Meet at 10 am."},
+	{"Invoice INV-2041 is overdue.", "Invoice INV-2042 is overdue."},
+	{"The alarm is enabled.", "The alarm is disabled."},
+	{"Temperature rose by 5%.", "Temperature fell by 5%."},
+	{"The test passed.", "The test failed."},
+	{"Your visit is on Thursday.", "Your visit is on Wednesday."},
+	{"The package was delivered to Hamburg.", "The package was delivered to Berlin."},
+	{"It's included in the price.", "It's not included in the price."},
+	{"Das Ticket ist gültig.", "Das Ticket ist ungültig."},
+	{"Die Zahlung war erfolgreich.", "Die Zahlung ist fehlgeschlagen."},
+	{"Der Preis beträgt 20 €.", "Der Preis beträgt 30 €."},
+	{"Sie dürfen parken.", "Sie dürfen nicht parken."},
+	{"Das Treffen ist am Montag.", "Das Treffen ist am Freitag."},
+	{"쿠폰을 사용할 수 있습니다.", "쿠폰을 사용할 수 없습니다."},
+	{"가격은 3만원입니다.", "가격은 4만원입니다."},
+	{"예약이 확정되었습니다.", "예약이 취소되었습니다."},
+	{"회의는 월요일입니다.", "회의는 금요일입니다."},
+	{"주문번호 ORD-1001이 발송되었습니다.", "주문번호 ORD-1002가 발송되었습니다."},
+	{"상품이 도착했습니다.", "상품이 도착하지 않았습니다."},
+	{"ご利用いただけます。", "ご利用いただけません。"},
+	{"価格は300円です。", "価格は500円です。"},
+	{"予約は10時です。", "予約は11時です。"},
+	{"この商品は返品可能です。", "この商品は返品不可です。"},
+	{"在庫があります。", "在庫がありません。"},
+	{"El pago fue exitoso.", "El pago falló."},
+	{"Hay habitaciones disponibles.", "No hay habitaciones disponibles."},
+	{"Cuesta 20 euros.", "Cuesta 30 euros."},
+	{"La reunión es el lunes.", "La reunión es el martes."},
+}
+
+// TestHeldOut holds both promises on further pairs: two phrasings never fail for lack of an endpoint, a reversed statement does. At first sight 2 of
+// 69 phrasings failed and 4 of 35 opposites did not; both were mended, so the pairs are held out no more.
+func TestHeldOut(t *testing.T) {
+	for _, p := range phrasings {
+		for _, d := range [][2]string{p, {p[1], p[0]}} {
+			if v := (Matcher{}).compare(d[0], d[1], 0); v.truth == no {
+				t.Errorf("%q fails for %q: %+v", d[1], d[0], v.mismatch)
+			}
+		}
+	}
+	for _, p := range opposed {
+		for _, d := range [][2]string{p, {p[1], p[0]}} {
+			if v := (Matcher{}).compare(d[0], d[1], 0); v.truth != no {
+				t.Errorf("%q does not fail for %q: %s", d[1], d[0], v.why)
+			}
+		}
+	}
+}
+
 // TestReversedNeverPasses gives an Embedder that takes everything for the same: what contradicts or is turned round does not pass all the same.
 func TestReversedNeverPasses(t *testing.T) {
 	same := func(texts ...string) ([][]float32, error) {
@@ -150,6 +281,11 @@ func TestReversedNeverPasses(t *testing.T) {
 		}
 		if p.want != no && len(a.Mismatches) > 0 {
 			t.Errorf("%q fails for %q: %v", p.b, p.a, a.Mismatches)
+		}
+	}
+	for _, p := range opposed {
+		if m.Response(&regcase.Response{Text: p[0]}, p[1]).Holds() {
+			t.Errorf("%q passes for %q", p[1], p[0])
 		}
 	}
 	for _, p := range [][2]string{{"Alice paid Bob.", "Bob paid Alice."}, {"Is it shipped?", "It is shipped."}, {"Move it from Berlin to Paris.", "Move it from Paris to Berlin."}} {

@@ -34,10 +34,13 @@ var (
 		`ません(?:でした)?|(?:では|じゃ|て|は|が|か|さ|け|め|れ|え|し|き|ら|わ|た)な(?:い|かった|く)|不可能?|未(?:完了|発送|払い|承認|登録)|できな\pL*`)
 )
 
+// apart are words that stand within others where no blanks part them.
+var apart = strings.NewReplacer("不可能", " 不可 ", "不可", " 不可 ", "可能", " 可能 ", "불가능", " 불가 ", "가능", " 가능 ")
+
 // sentenceOf reads one sentence, in lower case.
 func sentenceOf(text string, question bool) sentence {
 	s := sentence{text: text, question: question}
-	bare := idioms.ReplaceAllString(text, " ")
+	bare := apart.Replace(idioms.ReplaceAllString(text, " "))
 	s.answer, bare = answerOf(bare)
 	n := 0
 	for { // neighbours share the blank between them, so that one pass may miss the second
@@ -50,7 +53,7 @@ func sentenceOf(text string, question bool) sentence {
 			break
 		}
 	}
-	s.negated, s.negates = n%2 == 1, n > 0
+	s.denials = n
 	for _, w := range wordsOf(bare) {
 		if x, ok := sideOf(w); ok {
 			s.sides = append(s.sides, x)
@@ -155,13 +158,13 @@ type side struct {
 // opposites are pairs of words, by the beginnings of their stems.
 var opposites = [][2][]string{
 	{{"approv", "accept", "grant", "genehmig", "angenomm", "aprob", "acept", "approuv", "승인", "수락", "承認", "承諾"}, {"reject", "declin", "deni", "refus", "abgelehn", "rechaz", "deneg", "rejet", "거절", "거부", "반려", "却下", "拒否"}},
-	{{"success", "succeed", "erfolgreich", "exitos", "éxito", "réuss", "성공", "成功"}, {"fail", "unsuccess", "fehlgeschlag", "gescheit", "fall", "fracas", "échou", "실패", "失敗"}},
+	{{"success", "succeed", "pass", "bestand", "erfolgreich", "exitos", "éxito", "réuss", "성공", "成功"}, {"fail", "unsuccess", "fehlgeschlag", "gescheit", "falló", "fallid", "fracas", "échou", "실패", "失敗"}},
 	{{"availabl", "verfügbar", "disponib"}, {"unavailabl", "nichtverfügbar", "indisponib"}},
 	{{"enabl", "activ", "aktiv", "activat", "활성", "有効"}, {"disabl", "inactiv", "inaktiv", "deaktiv", "desactiv", "deactiv", "비활", "無効"}},
 	{{"open", "geöffn", "offen", "abiert", "ouvert"}, {"clos", "geschloss", "cerrad", "ferm"}},
 	{{"valid", "gültig", "válid"}, {"invalid", "ungültig", "inválid", "expir", "abgelauf"}},
 	{{"possibl", "möglich", "posibl", "가능", "可能"}, {"impossibl", "unmöglich", "imposibl"}},
-	{{"increas", "rais", "ros", "erhöh", "gestieg", "aument", "sub", "증가", "인상", "増加"}, {"decreas", "lower", "reduc", "drop", "gesenk", "gesunk", "reduz", "dismin", "baj", "감소", "인하", "減少"}},
+	{{"increas", "rais", "rose", "rise", "risen", "erhöh", "gestieg", "aument", "sub", "증가", "인상", "増加"}, {"decreas", "lower", "reduc", "drop", "fell", "fall", "sank", "gefall", "gesenk", "gesunk", "reduz", "dismin", "baj", "감소", "인하", "減少"}},
 	{{"higher", "more", "mehr", "höher", "más", "mayor"}, {"less", "fewer", "weniger", "niedrig", "menos", "menor"}},
 	{{"before", "vor", "antes", "전에", "이전"}, {"after", "nach", "despu", "후에", "이후"}},
 	{{"early", "früh", "tempran"}, {"late", "spät", "verspät", "tard"}},
@@ -188,11 +191,10 @@ var opposites = [][2][]string{
 	{{"full", "voll", "llen"}, {"empty", "leer", "vací"}},
 	{{"free", "kostenlos", "kostenfrei", "gratis", "gratuit", "무료", "無料"}, {"charge", "kostenpflichtig", "유료", "有料"}},
 	{{"same", "gleich", "mism"}, {"different", "ander", "verschied", "distint", "diferent"}},
-	{{"from"}, {"to"}},
 }
 
 // whole are sides that are short words by themselves: another word may begin like them.
-var whole = set("vor nach sub ros fall gan baj con mit sin sans from to end los win won add tru ferm link over under more less open nie send sent 含 除 常 左 右 late free full")
+var whole = set("vor nach sub fall fell sank pass gan baj con mit sin sans end los win won add tru ferm link over under more less open nie send sent 含 除 常 左 右 late free full")
 
 func sideOf(w string) (side, bool) {
 	for i, o := range opposites {
