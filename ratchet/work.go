@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,7 +83,46 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 	if err := w.publish(ctx, v); err != nil {
 		return nil, err
 	}
-	return json.Marshal(now)
+	return json.Marshal(keptNote{now, Summarise(tr, report)}, jsontext.AllowInvalidUTF8(true))
+}
+
+// keptNote is what the assembler keeps beside a trace.
+type keptNote struct {
+	Previous
+	Is Summary `json:"is"`
+}
+
+// Summary is what lists show of a kept trace without reading it: as it was judged when it was complete, by itself and not in its session.
+type Summary struct {
+	Service   string           `json:"service"`
+	SessionID string           `json:"session"`
+	Verdict   classify.Verdict `json:"verdict"`
+	Labels    []classify.Label `json:"labels"` // of its findings, each once
+	Start     time.Time        `json:"start"`
+}
+
+// Summarise makes the summary of a trace and what the rules say of it.
+func Summarise(t *trajectory.Trajectory, r classify.Report) Summary {
+	return Summary{clip(t.Service, maxText), sessionName(t.SessionID), r.Verdict, labelsOf(r), t.Start}
+}
+
+// ReadSummary reads the summary out of what Judge returned; ok is false where there is none, as in what earlier versions left.
+func ReadSummary(kept []byte) (s Summary, ok bool) {
+	var n keptNote
+	if len(kept) == 0 || json.Unmarshal(kept, &n) != nil {
+		return s, false
+	}
+	return n.Is, n.Is.Verdict != ""
+}
+
+func labelsOf(r classify.Report) []classify.Label {
+	out := []classify.Label{}
+	for _, f := range r.Findings {
+		if !slices.Contains(out, f.Label) {
+			out = append(out, f.Label)
+		}
+	}
+	return out
 }
 
 // sketch is what the trace's session is judged by.

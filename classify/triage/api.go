@@ -17,27 +17,29 @@ import (
 
 // group is a group as lists show it.
 type group struct {
-	Kind      string             `json:"kind"` // always "group"
-	ID        string             `json:"id"`
-	Label     classify.Label     `json:"label"`
-	Severity  classify.Severity  `json:"severity"`
-	Status    string             `json:"status"`
-	Count     int                `json:"count"`
-	Services  []string           `json:"services"`
-	FirstSeen time.Time          `json:"first_seen"`
-	LastSeen  time.Time          `json:"last_seen"`
-	Title     string             `json:"title"`
-	Why       string             `json:"why"`
-	Traces    []string           `json:"traces"`
-	Batch     string             `json:"batch"`
-	URL       string             `json:"pull_request"` // "" when there is none
-	Decisions []ratchet.Decision `json:"decisions"`
-	Follow    []string           `json:"follow"`  // ids of failures that were seen to follow from this one: they have no group for that
-	Began     lineage.Story      `json:"began"`   // what had changed when it began
-	Merged    string             `json:"merged"`  // of an alias: into which group, by whom, when and why; "" of others, and lists hold those alone
-	Into      string             `json:"into"`    // of an alias: the id of that group
-	Aliases   []string           `json:"aliases"` // digests of the fingerprints that were merged into this group
-	Spread    []lineage.Row      `json:"spread"`  // how the sightings lie over versions, models and prompts, against all runs of the agent
+	Kind        string               `json:"kind"` // always "group"
+	ID          string               `json:"id"`
+	Fingerprint classify.Fingerprint `json:"fingerprint"`
+	Label       classify.Label       `json:"label"`
+	Severity    classify.Severity    `json:"severity"`
+	Status      string               `json:"status"`
+	Count       int                  `json:"count"`
+	Services    []string             `json:"services"`
+	FirstSeen   time.Time            `json:"first_seen"`
+	LastSeen    time.Time            `json:"last_seen"`
+	Title       string               `json:"title"`
+	Why         string               `json:"why"`
+	Traces      []string             `json:"traces"`
+	Batch       string               `json:"batch"`
+	URL         string               `json:"pull_request"` // "" when there is none
+	Decisions   []ratchet.Decision   `json:"decisions"`
+	Follow      []string             `json:"follow"`  // ids of failures that were seen to follow from this one: they have no group for that
+	Began       lineage.Story        `json:"began"`   // what had changed when it began
+	Merged      string               `json:"merged"`  // of an alias: into which group, by whom, when and why; "" of others, and lists hold those alone
+	Into        string               `json:"into"`    // of an alias: the id of that group
+	Merge       *ratchet.Merge       `json:"merge"`   // of an alias: the same for programs; null of others
+	Aliases     []string             `json:"aliases"` // digests of the fingerprints that were merged into this group
+	Spread      []lineage.Row        `json:"spread"`  // how the sightings lie over versions, models and prompts, against all runs of the agent
 }
 
 // list reads all groups, the latest first.
@@ -70,7 +72,7 @@ func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
 }
 
 func (h *handler) show(g *ratchet.Group, status func(*ratchet.Group) string, batches map[string]*ratchet.Batch, past map[string]*lineage.History) group {
-	out := group{Kind: "group", ID: g.ID(), Label: g.Fingerprint.Label, Severity: g.Severity, Status: status(g), Count: g.Count,
+	out := group{Kind: "group", ID: g.ID(), Fingerprint: g.Fingerprint, Merge: g.Merged, Label: g.Fingerprint.Label, Severity: g.Severity, Status: status(g), Count: g.Count,
 		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
 		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...), Follow: append([]string{}, g.Follow...),
 		Began: g.Story(past[g.Service], func(name string) string { return name }), Spread: g.Began.Table(g.Spread, past[g.Service]), Aliases: append([]string{}, g.Fingerprint.Aliases...)}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -28,8 +29,10 @@ type Source struct {
 	Plan     func(context.Context, ratchet.Batch) (ghpr.Plan, error) // what a batch would write
 	Trace    func(context.Context, string) (trajectory.Trace, error)
 	Judge    func(*trajectory.Trajectory) classify.Report
-	Merge    func(ctx context.Context, id, into, who, reason string) (ratchet.Group, error) // *ratchet.Unmergeable says why not
-	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string   // of all groups: why one is where it is, in words
+	Kept     func(ctx context.Context, f KeptFilter, cursor string, limit int) (KeptPage, error) // ErrCursor; nil where another process keeps the traces
+	Spans    func(ctx context.Context, id string, hour time.Time) (Recorded, error)              // hour is zero, or where Kept listed it; nil as Kept
+	Merge    func(ctx context.Context, id, into, who, reason string) (ratchet.Group, error)      // *ratchet.Unmergeable says why not
+	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string        // of all groups: why one is where it is, in words
 }
 
 // ErrNotFound says that what was asked for is not there.
@@ -60,13 +63,15 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/batches", h.batches)
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
 	mux.HandleFunc("GET /v1/services", h.services)
+	mux.HandleFunc("GET /v1/traces", h.kept)
 	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
+	mux.HandleFunc("GET /v1/traces/{id}/spans", h.spans)
 	mux.HandleFunc("GET /groups/{id}", h.groupPage)
 	mux.HandleFunc("GET /batches/{number}", h.batchPage)
 	mux.HandleFunc("GET /traces/{id}", h.tracePage)
 	mux.HandleFunc("GET /{$}", h.page)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		h.fail(w, http.StatusNotFound, "nothing is here: see /, /v1/groups, /v1/groups/{id}, /v1/batches and /v1/traces/{id}")
+		h.fail(w, http.StatusNotFound, "nothing is here: see /, /v1/groups, /v1/groups/{id}, /v1/batches, /v1/traces and /v1/traces/{id}")
 	})
 	for _, signal := range []string{"traces", "logs"} {
 		mux.HandleFunc("POST /v1/"+signal, func(w http.ResponseWriter, _ *http.Request) {

@@ -80,7 +80,7 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) source() triage.Source {
-	return triage.Source{
+	src := triage.Source{
 		Groups:   s.absorber.Groups,
 		Services: s.absorber.Services,
 		Batches:  s.absorber.Batches,
@@ -108,4 +108,8 @@ func (s *server) source() triage.Source {
 			return func(g *ratchet.Group) string { return p.Status(g, s.targets, batches) }
 		},
 	}
+	if s.plays(roleWork) {
+		src.Kept, src.Spans = s.kept, s.spans
+	}
+	return src
 }

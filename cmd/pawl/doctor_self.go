@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,53 +54,26 @@ func (d *doctor) at(cfg config.Config) string {
 	return string(cfg.Listen.HTTP)
 }
 
-// errOtherToken says that a service answers and does not let doctor in: the ports and the directory are in use by it.
-var errOtherToken = errors.New("asks for another token")
-
-// maxAnswer bounds what is read of an answer, in bytes.
-const maxAnswer = 64 << 20
-
 // ask gets the services from the running service's API.
 func (d *doctor) ask(ctx context.Context, cfg config.Config) ([]sight.Service, error) {
 	if d.broken && d.address == "" {
 		return nil, fmt.Errorf("where the service listens stands in %s, which has mistakes", d.file())
 	}
-	at := d.at(cfg)
-	if _, port, err := net.SplitHostPort(at); err != nil || port == "0" {
-		return nil, fmt.Errorf("listen.http is %q: that does not tell where the service is", at)
-	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/v1/services", nil)
+	r, err := d.runningAt(d.address, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: %w", at, err)
-	}
-	if ts := cfg.Auth.Tokens; len(ts) > 0 {
-		req.Header.Set("Authorization", "Bearer "+ts[0].Token.Reveal())
-	}
-	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("no pawl answers at %s: %w", at, errors.Unwrap(err))
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the answer of %s broke off: %w", at, err)
-	case resp.StatusCode == http.StatusUnauthorized:
-		return nil, fmt.Errorf("%s %w than the first of auth.tokens in %s: run doctor with the pawl.yaml of the service", at, errOtherToken, d.file())
-	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s answered %s: is it pawl?", at, resp.Status)
+		return nil, err
 	}
 	var seen []ratchet.Service
-	if err := json.Unmarshal(body, &seen); err != nil {
-		return nil, fmt.Errorf("%s does not answer as pawl does: %w", at, err)
+	if err := r.get(ctx, "/v1/services", nil, &seen); err != nil {
+		return nil, err
 	}
 	var out []sight.Service
 	for _, s := range seen {
 		out = append(out, s.Service)
 	}
-	d.add(sight.OK, "service", "", "pawl answers at %s: %s seen", at, plural(len(out), "service"))
+	d.add(sight.OK, "service", "", "pawl answers at %s: %s seen", r.at, plural(len(out), "service"))
 	return out, nil
 }
 

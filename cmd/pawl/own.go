@@ -20,11 +20,48 @@ func (a *app) rulesOf(cfg config.Config) ([]classify.Rule, error) {
 		return nil, err
 	}
 	if len(problems) > 0 {
-		return nil, usageError(a.located(cfg, problems), "pawl rules view, which lists what an expression may use")
+		return nil, mistakes(a.file(), cfg.Custom, problems)
 	}
-	rules = append(rules, own...)
+	return byName(append(rules, own...)), nil
+}
+
+func byName(rules []classify.Rule) []classify.Rule {
 	slices.SortFunc(rules, func(x, y classify.Rule) int { return cmp.Compare(x.Name, y.Name) })
-	return rules, nil
+	return rules
+}
+
+func mistakes(file string, own []config.Custom, problems []custom.Problem) error {
+	return usageError(located(file, own, problems), "pawl rules view, which lists what an expression may use")
+}
+
+// rulesAnd returns the rules of the configuration with those that stand under custom: in more files, whose names it returns too. They take the place of rules
+// of their names in pawl.yaml.
+func (a *app) rulesAnd(cfg config.Config, files []string) (rules []classify.Rule, names []string, err error) {
+	if rules, err = a.rulesOf(cfg); err != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		more, err := config.LoadOffline(file)
+		if err != nil {
+			return nil, nil, usageError(err, "a file with rules under custom:, such as pawl.yaml")
+		}
+		if len(more.Custom) == 0 {
+			return nil, nil, usageError(fmt.Errorf("%s has no rules under custom", file), "pawl rules backtest --help")
+		}
+		builtIn := namesOf(rule.All())
+		rules = slices.DeleteFunc(rules, func(r classify.Rule) bool {
+			return !slices.Contains(builtIn, r.Name) && slices.ContainsFunc(more.Custom, func(c config.Custom) bool { return c.Name == r.Name })
+		})
+		own, problems, err := custom.New(definitions(more.Custom), namesOf(rules))
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(problems) > 0 {
+			return nil, nil, mistakes(file, more.Custom, problems)
+		}
+		rules, names = append(rules, own...), append(names, namesOf(own)...)
+	}
+	return byName(rules), names, nil
 }
 
 func namesOf(rules []classify.Rule) (names []string) {
@@ -47,12 +84,12 @@ func definitions(own []config.Custom) (defs []custom.Definition) {
 }
 
 // located gives each mistake its place in the file.
-func (a *app) located(cfg config.Config, problems []custom.Problem) config.Problems {
+func located(file string, own []config.Custom, problems []custom.Problem) config.Problems {
 	var out config.Problems
 	for _, p := range problems {
 		key := fmt.Sprintf("custom[%d].%s", p.Rule, p.Key)
-		message := fmt.Sprintf("`%s` of rule %s: %s", key, shown(cfg.Custom[p.Rule].Name), p.Message)
-		out = append(out, config.Locate(a.file(), config.Problem{Key: key, Line: p.Line, Column: p.Column, Message: message, Advice: p.Advice}))
+		message := fmt.Sprintf("`%s` of rule %s: %s", key, shown(own[p.Rule].Name), p.Message)
+		out = append(out, config.Locate(file, config.Problem{Key: key, Line: p.Line, Column: p.Column, Message: message, Advice: p.Advice}))
 	}
 	slices.SortStableFunc(out, func(p, q config.Problem) int {
 		return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -23,17 +22,21 @@ var (
 
 func rulesExplain(a *app) *cobra.Command {
 	var in []string
+	var server string
 	cmd := &cobra.Command{
 		Use:   "explain LABEL|RULE|FINGERPRINT|TRACE [FINGERPRINT|TRACE]",
 		Short: "say what a rule finds and how, and why two findings are one failure or two",
 		Long: "Of a label or rule: why it is a failure, how it is decided, what it needs, an example, and what to change. Of a fingerprint, with the traces\n" +
 			"in which it was found (--in): the parts that make it. Of two fingerprints or traces: in which parts they differ. Findings are one failure if and\n" +
-			"only if all parts are equal; arguments, messages, ids, numbers in names and times are not among the parts.\n\n" +
+			"only if all parts are equal, or a person said so: arguments, messages, ids, numbers in names and times are not among the parts. Without --in the\n" +
+			"running service is asked about its groups, at --server or at listen.http of pawl.yaml; it alone knows what people merged.\n\n" +
 			"Exit code 0: explained, and of two: they are one failure; 1: they are two.",
-		Example: "  pawl rules explain loop\n  pawl rules explain loop-3f9a1c02d4 --in traces.jsonl\n  pawl rules explain loop-3f9a1c02d4 loop-08985f5344 --in traces.jsonl",
-		Args:    cobra.RangeArgs(1, 2),
+		Example: "  pawl rules explain loop\n  pawl rules explain loop-3f9a1c02d4 --in traces.jsonl\n" +
+			"  pawl rules explain loop-3f9a1c02d4 loop-08985f5344 --server http://127.0.0.1:7295",
+		Args: cobra.RangeArgs(1, 2),
 	}
 	cmd.Flags().StringArrayVar(&in, "in", nil, "recorded traces, a `FILE` or directory, in which the fingerprints or traces are found; repeatable")
+	cmd.Flags().StringVar(&server, "server", "", "ask the service at this `URL` (default listen.http, unless --in is given)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cfg, err := a.loadOffline()
 		if err != nil {
@@ -42,7 +45,7 @@ func rulesExplain(a *app) *cobra.Command {
 		if len(args) == 1 && !fingerprintID.MatchString(args[0]) && !traceID.MatchString(args[0]) {
 			return a.explainRule(cfg, args[0])
 		}
-		return a.explainFindings(cmd.Context(), cfg, args, in)
+		return a.explainFindings(cmd.Context(), cfg, args, in, server)
 	}
 	return cmd
 }
@@ -108,29 +111,23 @@ func (x explained) text(width int) string {
 type instance struct {
 	finding classify.Finding
 	traces  []string
+	merge   *merged // of an alias that the service knows; nil of others
 }
 
-// explainFindings explains one or two fingerprints or traces that are found in recorded traces.
-func (a *app) explainFindings(ctx context.Context, cfg config.Config, words, in []string) error {
-	if len(in) == 0 {
-		return usageError(errors.New("a fingerprint's parts are known from the traces that it was found in"), "--in FILE, with the recorded traces")
-	}
+// explainFindings explains one or two fingerprints or traces that are found in recorded traces, or that the service knows.
+func (a *app) explainFindings(ctx context.Context, cfg config.Config, words, in []string, server string) error {
 	for _, w := range words {
 		if !fingerprintID.MatchString(w) && !traceID.MatchString(w) {
 			return usageError(fmt.Errorf("%q is neither a fingerprint such as loop-3f9a1c02d4 nor a trace's id", w), "pawl classify, which prints both")
 		}
 	}
-	engine, err := a.engineOf(cfg)
-	if err != nil {
-		return err
-	}
-	all, err := a.judgePaths(ctx, engine, in, "")
+	look, err := a.lookIn(ctx, cfg, in, server)
 	if err != nil {
 		return err
 	}
 	var found []instance
 	for _, w := range words {
-		x, err := find(all, w)
+		x, err := look(w)
 		if err != nil {
 			return err
 		}
@@ -139,7 +136,35 @@ func (a *app) explainFindings(ctx context.Context, cfg config.Config, words, in 
 	if len(found) == 1 {
 		return a.printInstance(found[0])
 	}
-	return a.printComparison(found[0], found[1])
+	return a.printComparison(found[0], found[1], server != "" || len(in) == 0)
+}
+
+// lookIn says how instances are found: in recorded traces, with what a service knows of them where one is named, or by a service alone.
+func (a *app) lookIn(ctx context.Context, cfg config.Config, in []string, server string) (func(string) (instance, error), error) {
+	if len(in) == 0 {
+		return a.lookUp(ctx, server)
+	}
+	engine, err := a.engineOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.judgePaths(ctx, engine, in, "")
+	if err != nil {
+		return nil, err
+	}
+	var r *running
+	if server != "" {
+		if r, err = a.service(server); err != nil {
+			return nil, err
+		}
+	}
+	return func(word string) (instance, error) {
+		x, err := find(all, word)
+		if err == nil && r != nil {
+			x.merge, err = r.merged(ctx, x.finding.Fingerprint.ID())
+		}
+		return x, err
+	}, nil
 }
 
 // find looks for a fingerprint, or for the primary finding of a trace.
@@ -169,17 +194,27 @@ func find(all []judged, word string) (instance, error) {
 func (a *app) printInstance(x instance) error {
 	fp := x.finding.Fingerprint
 	if a.json {
-		return a.printJSON(map[string]any{"fingerprint": fp, "rule": x.finding.Rule, "why": x.finding.Why, "traces": x.traces})
+		return a.printJSON(map[string]any{"fingerprint": fp, "rule": x.finding.Rule, "why": x.finding.Why, "traces": x.traces, "merged": x.merge})
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, by %s, in %s: %s\n\nFindings are this failure if all of these are equal:\n", fp.ID(), x.finding.Rule, plural(len(x.traces), "trace"), shown(x.finding.Why))
+	fmt.Fprintf(&b, "%s, %sin %s: %s\n\nFindings are this failure if all of these are equal:\n", fp.ID(), by(x.finding.Rule), plural(len(x.traces), "trace"), shown(x.finding.Why))
 	writeParts(&b, fp)
+	if x.merge != nil {
+		fmt.Fprintf(&b, "It is one with %s: %s.\n", x.merge.Into, x.merge)
+	}
 	if len(fp.Aliases) > 0 {
-		fmt.Fprintf(&b, "It was known before as %s.\n", strings.Join(fp.Aliases, ", "))
+		fmt.Fprintf(&b, "These are its aliases, by digest: %s.\n", strings.Join(fp.Aliases, ", "))
 	}
 	fmt.Fprintf(&b, "\nTraces: %s\nThe rule: pawl rules explain %s\n", few(slices.Clone(x.traces)), x.finding.Label)
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
+}
+
+func by(rule string) string {
+	if rule == "" { // groups do not tell which version it was
+		return ""
+	}
+	return "by " + rule + ", "
 }
 
 func writeParts(b *strings.Builder, fp classify.Fingerprint) {
@@ -189,37 +224,70 @@ func writeParts(b *strings.Builder, fp classify.Fingerprint) {
 	}
 }
 
-func (a *app) printComparison(x, y instance) error {
-	p, q := x.finding.Fingerprint, y.finding.Fingerprint
-	differ := classify.Differences(p, q)
-	one := len(differ) == 0 || p.Knows(q.Digest()) || q.Knows(p.Digest())
+// compared is what there is to say of two instances, as --json prints it.
+type compared struct {
+	One         bool                  `json:"one"`
+	A           classify.Fingerprint  `json:"a"`
+	B           classify.Fingerprint  `json:"b"`
+	Differences []classify.Difference `json:"differences"`
+	Merges      []*merged             `json:"merges"` // that make them one
+	Asked       bool                  `json:"asked"`  // the service was asked: without it no merge is known
+}
+
+func (a *app) printComparison(x, y instance, asked bool) error {
+	c := compared{A: x.finding.Fingerprint, B: y.finding.Fingerprint, Differences: []classify.Difference{}, Merges: []*merged{}, Asked: asked}
+	c.Differences = append(c.Differences, classify.Differences(c.A, c.B)...)
+	home := func(i instance) string {
+		if i.merge != nil {
+			return i.merge.Into
+		}
+		return i.finding.Fingerprint.ID()
+	}
+	c.One = len(c.Differences) == 0 || c.A.Knows(c.B.Digest()) || c.B.Knows(c.A.Digest())
+	if len(c.Differences) > 0 && home(x) == home(y) {
+		c.One = true
+		for _, m := range []*merged{x.merge, y.merge} {
+			if m != nil {
+				c.Merges = append(c.Merges, m)
+			}
+		}
+	}
 	if a.json {
-		if err := a.printJSON(map[string]any{"one": one, "a": p, "b": q, "differences": differ}); err != nil {
+		if err := a.printJSON(c); err != nil {
 			return err
 		}
-	} else if _, err := fmt.Fprint(a.stdout, comparison(p, q, differ, one)); err != nil {
+	} else if _, err := fmt.Fprint(a.stdout, c.text()); err != nil {
 		return err
 	}
-	if !one {
+	if !c.One {
 		return errFinding
 	}
 	return nil
 }
 
-func comparison(p, q classify.Fingerprint, differ []classify.Difference, one bool) string {
+func (c *compared) text() string {
 	var b strings.Builder
 	switch {
-	case len(differ) == 0:
-		fmt.Fprintf(&b, "One failure, %s: all parts are equal.\n", p.ID())
-		writeParts(&b, p)
+	case len(c.Differences) == 0:
+		fmt.Fprintf(&b, "One failure, %s: all parts are equal.\n", c.A.ID())
+		writeParts(&b, c.A)
 		return b.String()
-	case one:
-		fmt.Fprintf(&b, "One failure, by merge: one of %s and %s is recorded as an alias of the other. Their parts differ in\n", p.ID(), q.ID())
+	case len(c.Merges) > 0:
+		fmt.Fprintf(&b, "One failure, %s and %s, since somebody said so:\n", c.A.ID(), c.B.ID())
+		for _, m := range c.Merges {
+			fmt.Fprintf(&b, "  %s %s\n", m.Alias, m)
+		}
+		b.WriteString("Their parts differ in\n")
+	case c.One:
+		fmt.Fprintf(&b, "One failure, by merge: one of %s and %s is recorded as an alias of the other. Their parts differ in\n", c.A.ID(), c.B.ID())
 	default:
-		fmt.Fprintf(&b, "Two failures, %s and %s: they differ in\n", p.ID(), q.ID())
+		fmt.Fprintf(&b, "Two failures, %s and %s: they differ in\n", c.A.ID(), c.B.ID())
 	}
-	for _, d := range differ {
+	for _, d := range c.Differences {
 		fmt.Fprintf(&b, "  %-10s %s and %s\n", d.Key, cmp.Or(d.A, "(none)"), cmp.Or(d.B, "(none)"))
+	}
+	if !c.One && !c.Asked {
+		b.WriteString("Merges that people recorded are known to the service alone: --server URL asks it.\n")
 	}
 	return b.String()
 }

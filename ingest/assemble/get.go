@@ -3,6 +3,7 @@ package assemble
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -27,7 +28,7 @@ func (s *Store) Get(ctx context.Context, id string) (trajectory.Trace, error) {
 	if err != nil {
 		return trajectory.Trace{}, fmt.Errorf("assemble: %w: %v", ErrNotFound, err)
 	}
-	raw, err := s.Raw(ctx, id)
+	raw, err := s.Raw(ctx, id, time.Time{})
 	if err != nil {
 		return trajectory.Trace{}, err
 	}
@@ -38,27 +39,49 @@ func (s *Store) Get(ctx context.Context, id string) (trajectory.Trace, error) {
 	return trace, nil
 }
 
-// Raw returns what Get does as OTLP requests.
-func (s *Store) Raw(ctx context.Context, id string) (Raw, error) {
+// Raw returns what Get does as OTLP requests. hour is where Page listed the trace, the zero time where that is not known: without it every hour since the
+// trace's is looked through.
+func (s *Store) Raw(ctx context.Context, id string, hour time.Time) (Raw, error) {
 	t, err := parseTraceID(id)
 	if err != nil {
 		return Raw{}, fmt.Errorf("assemble: %w: %v", ErrNotFound, err)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	raw, err := s.raw(ctx, t)
+	raw, err := s.raw(ctx, t, s.around(hour))
+	if errors.Is(err, ErrNotFound) && !hour.IsZero() { // it has moved since
+		raw, err = s.raw(ctx, t, s.gens)
+	}
 	if err != nil {
 		return Raw{}, fmt.Errorf("assemble: trace %s: %w", id, err)
 	}
 	return raw, nil
 }
 
-// raw looks for the trace's header from the newest generation backwards: it says how far back the records lie.
-func (s *Store) raw(ctx context.Context, t traceID) (Raw, error) {
+// around are the generations in which a trace that is listed in one may have its header, oldest first: all of them where the hour is not known.
+func (s *Store) around(hour time.Time) []*generation {
+	if hour.IsZero() {
+		return s.gens
+	}
+	i := s.at(hour)
+	if i < 0 {
+		return nil
+	}
+	return s.gens[i : i+1+len(s.newer(i))]
+}
+
+// at is the index of the generation of an hour, or -1.
+func (s *Store) at(hour time.Time) int {
+	return slices.IndexFunc(s.gens, func(g *generation) bool { return g.start.Equal(hour) })
+}
+
+// raw looks for the trace's header from the newest of the generations backwards: it says how far back the records lie. Each came with its header, so that
+// none is in a newer one than that.
+func (s *Store) raw(ctx context.Context, t traceID, gens []*generation) (Raw, error) {
 	if s.closed {
 		return Raw{}, ErrClosed
 	}
-	for _, g := range slices.Backward(s.gens) {
+	for _, g := range slices.Backward(gens) {
 		if err := ctx.Err(); err != nil {
 			return Raw{}, err
 		}
@@ -75,7 +98,8 @@ func (s *Store) raw(ctx context.Context, t traceID) (Raw, error) {
 		if h == nil {
 			continue
 		}
-		raw, err := gather(s.lg, t, s.since(h.First))
+		upTo := slices.Index(s.gens, g) + 1
+		raw, err := gather(s.lg, t, s.gens[min(upTo-1, len(s.gens)-len(s.since(h.First))):upTo])
 		if err == nil && len(raw.keys) == 0 {
 			return raw, ErrNotFound
 		}
@@ -93,6 +117,49 @@ type Kept struct {
 	Records   int       // spans and log records stored
 	Bytes     int64     // of them
 	Open      bool      // not complete, or not yet handed over
+	Note      []byte    // what the receiver of the last revision wants to be told with the next; nil before there was one
+}
+
+// Hours are the hours with traces that were touched since then, the newest first, each by its start.
+func (s *Store) Hours(since time.Time) (out []time.Time, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	for _, g := range slices.Backward(s.gens) {
+		if g.start.Add(s.o.Generation).After(since) {
+			out = append(out, g.start)
+		}
+	}
+	return out, nil
+}
+
+// Page lists some of the traces of an hour by id, from behind an id, "" from the first. last is behind what the next page begins, "" at the hour's end. An hour
+// that is not kept any more has none.
+func (s *Store) Page(ctx context.Context, hour time.Time, behind string) (page []Kept, last string, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	i := s.at(hour)
+	switch {
+	case s.closed:
+		return nil, "", ErrClosed
+	case ctx.Err() != nil || i < 0:
+		return nil, "", ctx.Err()
+	}
+	var from []byte
+	if behind != "" {
+		t, err := parseTraceID(behind)
+		if err != nil {
+			return nil, "", fmt.Errorf("assemble: list traces: %w", err)
+		}
+		from = t[:]
+	}
+	key, err := s.list(i, from, func(k Kept) { page = append(page, k) })
+	if err != nil {
+		return nil, "", fmt.Errorf("assemble: list traces of %s: %w", hour, err)
+	}
+	return page, hex.EncodeToString(key), nil
 }
 
 // Recent lists the kept traces with a record since then, those of the newest hour first, within an hour by id. It holds nothing while the loop body runs,
@@ -197,7 +264,7 @@ func (s *Store) listed(txn *badger.Txn, newer []*generation, t traceID, each fun
 			return err
 		}
 	}
-	each(Kept{t.String(), h.First, h.Seen, h.Spans, h.Bytes, h.Waiting})
+	each(Kept{t.String(), h.First, h.Seen, h.Spans, h.Bytes, h.Waiting, h.Note})
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -167,4 +168,33 @@ func checkKept(t testing.TB, s *Store, d *desk) {
 	if !slices.Equal(listed, sortedIDs(ends)) {
 		t.Fatalf("listed %q, want %q", listed, sortedIDs(ends))
 	}
+	if paged := checkPages(t, s); !slices.Equal(paged, listed) {
+		t.Fatalf("by hour %q, want %q", paged, listed)
+	}
+}
+
+// checkPages lists the traces hour by hour, and checks that each is found from its hour as it is found without.
+func checkPages(t testing.TB, s *Store) (ids []string) {
+	t.Helper()
+	hours, err := s.Hours(time.Time{})
+	must(t, err)
+	for _, hour := range hours {
+		for behind, more := "", true; more; more = behind != "" {
+			var page []Kept
+			page, behind, err = s.Page(t.Context(), hour, behind)
+			must(t, err)
+			for _, k := range page {
+				near, err := s.Raw(t.Context(), k.ID, hour)
+				must(t, err)
+				far, err := s.Raw(t.Context(), k.ID, time.Time{})
+				must(t, err)
+				if !bytes.Equal(near.Traces, far.Traces) || !bytes.Equal(near.Logs, far.Logs) || near.Truncated != far.Truncated {
+					t.Fatalf("trace %s differs when its hour %s is known", k.ID, hour)
+				}
+				ids = append(ids, k.ID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -175,6 +176,27 @@ func compareKept(a, b kept) int {
 
 func (k kept) sharesRequest(other kept) bool {
 	return k.key[signalAt] == other.key[signalAt] && k.context == other.context
+}
+
+// JSON gives the trace as one document of OTLP JSON: {"resourceSpans": [...], "resourceLogs": [...]}, the latter where there are log records.
+func (r Raw) JSON() ([]byte, error) {
+	spans, _, err := wire.Decode(wire.Traces, r.Traces)
+	if err != nil {
+		return nil, fmt.Errorf("assemble: decode spans: %w", err)
+	}
+	doc, err := (&ptrace.JSONMarshaler{}).MarshalTraces(spans.Traces)
+	if err != nil || len(r.Logs) == 0 {
+		return doc, err
+	}
+	logs, _, err := wire.Decode(wire.Logs, r.Logs)
+	if err != nil {
+		return nil, fmt.Errorf("assemble: decode log records: %w", err)
+	}
+	more, err := (&plog.JSONMarshaler{}).MarshalLogs(logs.Logs)
+	if err != nil || spans.Traces.ResourceSpans().Len() == 0 {
+		return more, err
+	}
+	return append(append(bytes.TrimSuffix(doc, []byte("}")), ','), bytes.TrimPrefix(more, []byte("{"))...), nil
 }
 
 // trace decodes what was kept.

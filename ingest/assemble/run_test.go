@@ -3,6 +3,7 @@ package assemble
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -394,8 +395,31 @@ func TestGetWithBadID(t *testing.T) {
 		}
 	}
 	apply(t, s, message(1, 0, queue.Logs, logBody(t, 3, "a", "x")))
-	raw, err := s.Raw(t.Context(), nameOf(3))
+	raw, err := s.Raw(t.Context(), nameOf(3), time.Time{})
 	if err != nil || len(raw.Traces) != 0 || !bytes.Contains(raw.Logs, idBytes(3)) {
 		t.Errorf("raw %+v, %v", raw, err)
+	}
+	if doc, err := raw.JSON(); err != nil || !bytes.HasPrefix(doc, []byte(`{"resourceLogs":[`)) {
+		t.Errorf("as JSON %s, %v", doc, err)
+	}
+	apply(t, s, message(2, 0, queue.Traces, body(t, sp{trace: 3, id: "r"})))
+	raw, err = s.Raw(t.Context(), nameOf(3), time.Time{})
+	doc, bad := raw.JSON()
+	var both struct{ ResourceSpans, ResourceLogs []any }
+	if err := errors.Join(err, bad, json.Unmarshal(doc, &both)); err != nil || len(both.ResourceSpans) != 1 || len(both.ResourceLogs) != 1 {
+		t.Errorf("as JSON %s, %v", doc, err)
+	}
+	hours, err := s.Hours(time.Time{})
+	must(t, err)
+	for _, hour := range append(hours, epoch.Add(-24*time.Hour)) { // an hour that is not kept is no error, and no reason not to find a trace
+		if _, err := s.Raw(t.Context(), nameOf(3), hour); err != nil {
+			t.Errorf("from %s: %v", hour, err)
+		}
+	}
+	if page, last, err := s.Page(t.Context(), epoch.Add(-24*time.Hour), ""); len(page) > 0 || last != "" || err != nil {
+		t.Errorf("an hour that is not kept: %v, %q, %v", page, last, err)
+	}
+	if _, _, err := s.Page(t.Context(), hours[0], "xyz"); err == nil {
+		t.Error("a page from behind no trace")
 	}
 }
