@@ -31,7 +31,7 @@ func fresh(base, head []Waiver) (more []Waiver, ok bool) {
 func apply(findings []*Finding, waivers []Waiver, path string) (notes []Note) {
 	var used []*Finding
 	for i, w := range waivers {
-		if why := unfit(w); why != "" {
+		if why := Unfit(w); why != "" {
 			notes = append(notes, Note{Path: path, Text: fmt.Sprintf("waiver %d of %s waives nothing: %s", i+1, w.Field, why)})
 			continue
 		}
@@ -54,8 +54,8 @@ var issues = regexp.MustCompile(`^(https?://[^\s/]+/\S+|([\w.-]+/[\w.-]+)?#[0-9]
 // minReason is how many letters a reason needs to be one.
 const minReason = 8
 
-// unfit says why a waiver is none, "" if it is one.
-func unfit(w Waiver) string {
+// Unfit says why a waiver is none, "" if it is one.
+func Unfit(w Waiver) string {
 	letters := 0
 	for _, r := range w.Reason {
 		if unicode.IsLetter(r) {
