@@ -77,6 +77,7 @@ type checking struct {
 	doctor, schema, github                                               bool
 
 	cases []*gate.Case
+	stubs map[string]regcase.StubFile
 	bar   *checkBar
 }
 
@@ -129,15 +130,11 @@ func (c *checking) check(ctx context.Context) error {
 	}
 	judge := gate.ByOracle(oracle)
 	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: time.Now()}
-	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, "."))}
+	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html))}
 	if len(c.traces) > 0 {
 		return c.recorded(ctx, plan, judge)
 	}
-	stubs, err := gate.ReadStubs(root.FS())
-	if err != nil {
-		return usageError(err, "a smaller stub")
-	}
-	g, err := gate.New(c.log, judge, gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: stubs, Jobs: c.jobs, Listen: c.listen})
+	g, err := gate.New(c.log, judge, gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Jobs: c.jobs, Listen: c.listen})
 	if err != nil {
 		return usageError(err, "--listen with another address")
 	}
@@ -153,7 +150,7 @@ func (c *checking) check(ctx context.Context) error {
 
 // load reads the cases that were asked for.
 func (c *checking) load(root *os.Root) error {
-	cases, bad := gate.Load(root, func(id string) bool {
+	cases, stubs, bad := gate.Load(root, func(id string) bool {
 		for _, pattern := range c.only {
 			if ok, _ := path.Match(pattern, id); ok { // its form was looked at
 				return true
@@ -164,7 +161,7 @@ func (c *checking) load(root *os.Root) error {
 	for _, err := range bad {
 		c.reportProblem(err)
 	}
-	if c.cases = cases; len(cases) > 0 {
+	if c.cases, c.stubs = cases, stubs; len(cases) > 0 {
 		return nil
 	}
 	if len(bad) > 0 {

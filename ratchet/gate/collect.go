@@ -32,18 +32,19 @@ type telemetry struct {
 	rooted bool      // since the last turn began, a span came that has no parent but ours
 }
 
-// collector sorts what arrives by run. A run is found by, in this order: the address that it was sent to, the resource attribute pawl.run, the trace
-// id that we gave it or that its telemetry had before; and if a single run is under way, it is that one's.
+// collector sorts what arrives by run. A run is found by, in this order: the address that it was sent to, or the header; the resource attribute
+// pawl.run; the trace id that we gave it or that its telemetry had before; and what names nothing is the single run's that is under way.
 type collector struct {
 	mu      sync.Mutex
 	runs    map[string]*telemetry
 	byTrace map[pcommon.TraceID]*telemetry
-	stray   int // spans and records of no run
+	over    map[pcommon.TraceID]bool // traces of runs that are over: what comes late must not join another run
+	stray   int                      // spans and records of no run
 	news    chan struct{}
 }
 
 func newCollector() *collector {
-	return &collector{runs: map[string]*telemetry{}, byTrace: map[pcommon.TraceID]*telemetry{}, news: make(chan struct{})}
+	return &collector{runs: map[string]*telemetry{}, byTrace: map[pcommon.TraceID]*telemetry{}, over: map[pcommon.TraceID]bool{}, news: make(chan struct{})}
 }
 
 type runKey struct{}
@@ -72,6 +73,7 @@ func (c *collector) close(t *telemetry) {
 	for id, of := range c.byTrace {
 		if of == t {
 			delete(c.byTrace, id)
+			c.over[id] = true
 		}
 	}
 }
@@ -151,20 +153,21 @@ func (c *collector) takeLogs(said string, ld plog.Logs) {
 	}
 }
 
+// find is the run that telemetry is of, nil for none. What names a run that there is not is of no other.
 func (c *collector) find(said string, resource pcommon.Resource, trace pcommon.TraceID) *telemetry {
-	t := c.runs[said]
-	if v, ok := resource.Attributes().Get(AttrRun); t == nil && ok {
-		t = c.runs[v.AsString()]
+	if v, ok := resource.Attributes().Get(AttrRun); said == "" && ok {
+		said = v.AsString()
 	}
-	if t == nil {
+	t := c.runs[said]
+	if said == "" {
 		t = c.byTrace[trace]
 	}
-	if t == nil && len(c.runs) == 1 {
+	if t == nil && said == "" && len(c.runs) == 1 && !c.over[trace] {
 		for _, only := range c.runs {
 			t = only
 		}
 	}
-	if t != nil {
+	if t != nil && !trace.IsEmpty() {
 		c.byTrace[trace] = t
 	}
 	return t

@@ -139,7 +139,7 @@ func (run *door) serveTool(w http.ResponseWriter, req *http.Request) {
 		reply(w, http.StatusBadRequest, "error", regcase.NewJSON([]byte(`want {"tool": NAME, "arguments": {...}}`)))
 		return
 	}
-	a := run.replay.Answer(call.Tool, call.Arguments)
+	a := run.replay.Answer(req.Context(), call.Tool, call.Arguments)
 	switch a.Fault {
 	case "":
 		reply(w, http.StatusOK, "result", a.Result)

@@ -51,7 +51,7 @@ type Options struct {
 	Settle   time.Duration // quiet after which no more spans are awaited: 300 ms
 	Patience time.Duration // for the first root span of a service, whose exporter sends in its own time: 15 s
 	Live     []string      // tools that may run for real; globs
-	Stubs    map[string]regcase.JSON
+	Stubs    Stubs
 	Jobs     int    // runs at once: 1
 	Listen   string // address: 127.0.0.1 and any port
 }
@@ -175,10 +175,17 @@ func (a *attempt) turns(ctx context.Context) (reason string, err error) {
 		if len(traces) == 0 || traces[len(traces)-1].Reply == nil {
 			return fmt.Sprintf("diverged at turn %d: the agent gave no answer that the recorded turn %d could follow", turn+1, turn+2), nil
 		}
-		replies = append(replies, *traces[len(traces)-1].Reply)
+		reply := *traces[len(traces)-1].Reply
+		if recorded := a.c.Input.Turns[turn].Reply; recorded != nil && asks(*recorded) && !asks(reply) {
+			return fmt.Sprintf("diverged at turn %d: the recorded turn %d answers a question that the agent did not ask this time", turn+1, turn+2), nil
+		}
+		replies = append(replies, reply)
 	}
 	return "", nil
 }
+
+// asks says that a reply asks something of the user.
+func asks(reply string) bool { return strings.ContainsAny(reply, "?？؟") }
 
 // turn has the agent answer once and waits for its spans.
 func (a *attempt) turn(ctx context.Context, in Input, turn int) (ended, error) {

@@ -12,16 +12,15 @@ import (
 	"time"
 )
 
-// StampOf reads what git knows of a directory. Outside of a repository it is empty.
-func StampOf(ctx context.Context, dir string) Stamp {
+// StampOf reads what git knows of a directory. Outside of a repository it is empty. Changes of the files in ours (results, reports) change no agent.
+func StampOf(ctx context.Context, dir string, ours ...string) Stamp {
 	var s Stamp
 	commit, err := git(ctx, dir, "rev-parse", "--verify", "HEAD^{commit}")
 	if err != nil {
 		return s
 	}
 	s.Commit = commit
-	status, err := git(ctx, dir, "status", "--porcelain", "--untracked-files=no")
-	s.Dirty = err != nil || status != ""
+	s.Dirty = dirty(ctx, dir, ours)
 	s.Branch, _ = git(ctx, dir, "symbolic-ref", "--quiet", "--short", "HEAD") // none when detached, as in CI
 	main, _ := git(ctx, dir, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
 	main = strings.TrimPrefix(main, "origin/")
@@ -30,6 +29,22 @@ func StampOf(ctx context.Context, dir string) Stamp {
 	}
 	s.DefaultBranch = s.Branch != "" && (s.Branch == main || main == "" && (s.Branch == "main" || s.Branch == "master"))
 	return s
+}
+
+// dirty says that the work tree differs from the commit, files that are not known to git included. What cannot be told counts as different.
+func dirty(ctx context.Context, dir string, ours []string) bool {
+	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return true
+	}
+	args := []string{"status", "--porcelain", "--untracked-files=all", "--", top}
+	for _, f := range ours {
+		if abs, err := filepath.Abs(f); err == nil && f != "" {
+			args = append(args, ":(exclude,literal)"+abs)
+		}
+	}
+	status, err := git(ctx, dir, args...)
+	return err != nil || status != ""
 }
 
 // Worktree checks a commit out beside the work tree of dir, runs setup there, and returns the directory that corresponds to dir, the commit, and what

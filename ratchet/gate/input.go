@@ -39,7 +39,7 @@ type Message struct {
 
 // inputOf is the input of one turn. replies are what the agent answered to the turns before it.
 func inputOf(c *regcase.Case, run, turn int, replies []string) Input {
-	in := Input{APIVersion: "pawl/v1", Case: c.ID, Run: run, Turn: turn + 1, Turns: len(c.Input.Turns), Variables: c.Input.Variables, Clock: c.Input.Clock}
+	in := Input{APIVersion: regcase.APIVersion, Case: c.ID, Run: run, Turn: turn + 1, Turns: len(c.Input.Turns), Variables: c.Input.Variables, Clock: c.Input.Clock}
 	for i, t := range c.Input.Turns[:turn+1] {
 		in.Messages = append(in.Messages, Message{"user", t.User})
 		if i < turn {

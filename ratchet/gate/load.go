@@ -1,13 +1,7 @@
 package gate
 
 import (
-	"cmp"
-	"fmt"
-	"io/fs"
 	"os"
-	"path"
-	"slices"
-	"strings"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -21,6 +15,7 @@ import (
 type Case struct {
 	*regcase.Case
 	Sum     string                  // its digest
+	Dir     string                  // inside the set
 	Schemas map[string]regcase.JSON // of the tools that the recording offers, by name: what an agent may ask for
 	Calls   []Call                  // of the recording, in order
 }
@@ -31,7 +26,7 @@ func NewCase(c *regcase.Case, trace []byte) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Case{Case: c, Sum: sum, Schemas: map[string]regcase.JSON{}}
+	out := &Case{Case: c, Sum: sum, Dir: c.Dir(), Schemas: map[string]regcase.JSON{}}
 	for _, t := range c.Tools {
 		if t.Schema != nil {
 			out.Schemas[t.Name] = t.Schema
@@ -53,39 +48,30 @@ func NewCase(c *regcase.Case, trace []byte) (*Case, error) {
 	return out, nil
 }
 
-// Load reads the cases of a set by id. match says which, by id. bad tells of what could not be read: cases that the gate did not see.
-func Load(root *os.Root, match func(id string) bool) (cases []*Case, bad []error) {
-	found, err := fs.Glob(root.FS(), "*/*/"+regcase.CaseFile)
-	if err != nil {
-		return nil, []error{err}
+// Load reads the cases of a set by id, and the team's answers for tools. match says which cases, by id. bad tells of what could not be read: cases
+// that the gate did not see.
+func Load(root *os.Root, match func(id string) bool) (cases []*Case, stubs map[string]regcase.StubFile, bad []error) {
+	src := regcase.Checkout(root)
+	set, problems := regcase.ReadSet(src)
+	for _, p := range problems {
+		bad = append(bad, p)
 	}
-	for _, file := range found {
-		dir := path.Dir(file)
-		if strings.HasPrefix(dir, "_") || strings.HasPrefix(dir, ".") || !match(path.Base(dir)) {
+	for _, e := range set.All() {
+		if !match(e.Case.ID) {
 			continue
 		}
-		c, err := loadOne(root, dir)
+		trace, err := regcase.ReadTrace(src, e)
+		if err != nil && e.Case.State.Name != regcase.Retired {
+			bad = append(bad, err)
+			continue
+		}
+		c, err := NewCase(&e.Case, trace)
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
+		c.Dir = e.Dir
 		cases = append(cases, c)
 	}
-	slices.SortFunc(cases, func(a, b *Case) int { return cmp.Compare(a.ID, b.ID) })
-	return cases, bad
-}
-
-func loadOne(root *os.Root, dir string) (*Case, error) {
-	c, err := regcase.Read(root, dir)
-	if err != nil {
-		return nil, err
-	}
-	if c.Dir() != dir {
-		return nil, fmt.Errorf("%s holds the case %s, which belongs to %s", dir, c.ID, c.Dir())
-	}
-	trace, err := root.ReadFile(path.Join(dir, regcase.JSONFile))
-	if err != nil && c.State.Name != regcase.Retired {
-		return nil, fmt.Errorf("case %s: its recording: %w", c.ID, err)
-	}
-	return NewCase(&c, trace)
+	return cases, set.Stubs, bad
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -57,7 +58,7 @@ func toolOf(t regcase.Tool, declared regcase.JSON) *mcp.Tool {
 var errCut = errors.New("the connection was closed")
 
 func (r *Replay) answerMCP(ctx, shut context.Context, tool string, arguments []byte) (*mcp.CallToolResult, error) {
-	a := r.Answer(tool, arguments)
+	a := r.Answer(ctx, tool, arguments)
 	switch a.Fault {
 	case "":
 		return textResult(a.Result, false), nil
@@ -76,7 +77,12 @@ func (r *Replay) answerMCP(ctx, shut context.Context, tool string, arguments []b
 }
 
 // textResult is a result as MCP gives it: the words of a string, the JSON of anything else, which an object is beside them too.
+// What was recorded in MCP's own form is given in it.
 func textResult(v regcase.JSON, failed bool) *mcp.CallToolResult {
+	if r, ok := ownResult(v); ok {
+		r.IsError = r.IsError || failed
+		return r
+	}
 	out := &mcp.CallToolResult{IsError: failed}
 	var words string
 	if json.Unmarshal(v, &words) != nil {
@@ -87,4 +93,25 @@ func textResult(v regcase.JSON, failed bool) *mcp.CallToolResult {
 		out.StructuredContent = jsontext.Value(v)
 	}
 	return out
+}
+
+// ownResult reads a result that was recorded as MCP gives it: {"content": [...]}, or the list alone.
+func ownResult(v regcase.JSON) (*mcp.CallToolResult, bool) {
+	text := string(v)
+	if strings.HasPrefix(text, "[") {
+		text = `{"content":` + text + `}`
+	}
+	var shape struct {
+		Content []struct {
+			Type string `json:"type"`
+		} `json:"content"`
+	}
+	if json.Unmarshal([]byte(text), &shape) != nil || len(shape.Content) == 0 || shape.Content[0].Type == "" {
+		return nil, false
+	}
+	var r mcp.CallToolResult
+	if r.UnmarshalJSON([]byte(text)) != nil {
+		return nil, false
+	}
+	return &r, true
 }

@@ -1,13 +1,16 @@
 package gate
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"fmt"
-	"io/fs"
-	"regexp"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,9 +19,6 @@ import (
 	"github.com/pawl-dev/pawl/classify/catalog"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
-
-// StubDir is the directory of a set in which the team's stubs lie, one file a tool: <set>/_fixtures/<tool>.json (or <tool>), the JSON that the tool answers.
-const StubDir = "_fixtures"
 
 // Source says where the answer of a tool came from.
 type Source string
@@ -46,12 +46,20 @@ type Answer struct {
 	Source Source
 	Result regcase.JSON
 	Fault  string
+
+	program string // that the team answers with
+}
+
+// Stubs are the team's answers for tools: those of the set in Dir, by tool.
+type Stubs struct {
+	Dir   string
+	Files map[string]regcase.StubFile
 }
 
 // Replay answers for the tools of a case during one run, and keeps the ledger. It is safe for concurrent use.
 type Replay struct {
 	kase  *Case
-	stubs map[string]regcase.JSON
+	stubs Stubs
 
 	mu     sync.Mutex
 	served map[int]int // by group of equal fixtures (the index of its first): how many were given
@@ -59,7 +67,7 @@ type Replay struct {
 }
 
 // NewReplay starts the replay for one run.
-func NewReplay(c *Case, stubs map[string]regcase.JSON) *Replay {
+func NewReplay(c *Case, stubs Stubs) *Replay {
 	return &Replay{kase: c, stubs: stubs, served: map[int]int{}}
 }
 
@@ -71,12 +79,20 @@ func (r *Replay) Ledger() []Entry {
 }
 
 // Answer answers one call and notes it in the ledger.
-func (r *Replay) Answer(tool string, arguments []byte) Answer {
+func (r *Replay) Answer(ctx context.Context, tool string, arguments []byte) Answer {
 	args := regcase.NewJSON(arguments)
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	a := r.find(catalog.Normalise(tool), args)
+	at := len(r.ledger)
 	r.ledger = append(r.ledger, Entry{tool, args, a.Source, a.Fault})
+	r.mu.Unlock()
+	if a.program == "" {
+		return a
+	}
+	a = a.ask(ctx, tool, args)
+	r.mu.Lock()
+	r.ledger[at].Source, r.ledger[at].Fault = a.Source, a.Fault
+	r.mu.Unlock()
 	return a
 }
 
@@ -94,8 +110,8 @@ func (r *Replay) find(tool string, args regcase.JSON) Answer {
 			return a
 		}
 	}
-	if v, ok := r.stubs[stubName(tool)]; ok {
-		return Answer{Source: SourceStub, Result: v}
+	if a, ok := r.stub(tool, args); ok {
+		return a
 	}
 	if a, ok := r.healthy(of, args); ok {
 		return a
@@ -129,6 +145,55 @@ func (r *Replay) recorded(equal func(regcase.Fixture) bool) (Answer, bool) {
 		source = SourceHealthy
 	}
 	return answerOf(f, source), true
+}
+
+// stub is the team's answer. A program's is still to be asked for.
+func (r *Replay) stub(tool string, args regcase.JSON) (Answer, bool) {
+	f, ok := r.stubs.Files[tool]
+	if !ok {
+		return Answer{}, false
+	}
+	if f.Executable {
+		return Answer{Source: SourceStub, program: filepath.Join(r.stubs.Dir, filepath.FromSlash(f.Path))}, true
+	}
+	said, ok := f.Answer(args)
+	return answerOf(regcase.Fixture{Result: said.Result, Fault: said.Fault}, SourceStub), ok
+}
+
+// stubTime is what a program that answers for a tool may take.
+const stubTime = 30 * time.Second
+
+// ask has the team's program answer: it reads {"tool","arguments"} and writes {"result","fault"}. One that fails answers nothing.
+func (a Answer) ask(ctx context.Context, tool string, args regcase.JSON) Answer {
+	ctx, cancel := context.WithTimeout(ctx, stubTime)
+	defer cancel()
+	none := Answer{Source: SourceNone, Fault: "error"}
+	call, err := json.Marshal(struct {
+		Tool      string       `json:"tool"`
+		Arguments regcase.JSON `json:"arguments"`
+	}{tool, args})
+	if err != nil {
+		return none
+	}
+	path, err := filepath.Abs(a.program)
+	if err != nil {
+		return none
+	}
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(call), time.Second
+	ownGroup(cmd)
+	out, err := cmd.Output()
+	if cmd.Process != nil {
+		endGroup(cmd)
+	}
+	var said struct {
+		Result regcase.JSON `json:"result"`
+		Fault  *string      `json:"fault"`
+	}
+	if err != nil || json.Unmarshal(out, &said) != nil {
+		return none
+	}
+	return answerOf(regcase.Fixture{Result: said.Result, Fault: said.Fault}, SourceStub)
 }
 
 // healthy gives the healthy result of the tool whose arguments are the most alike.
@@ -185,44 +250,9 @@ func Missing(ledger []Entry) (tools []string) {
 	return tools
 }
 
-// NoFixture is the sentence for a call that nothing answers for: it says which file to write.
+// NoFixture is the sentence for a call that nothing answers for, with the file to write.
 func NoFixture(tool string) string {
-	return fmt.Sprintf("no fixture for %s: write what it answers, as JSON, to %s/%s.json in the set", tool, StubDir, stubName(catalog.Normalise(tool)))
-}
-
-var fileName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
-
-// stubName is the file of a tool's stub, without .json: its name, or the hash of one that is no name for a file.
-func stubName(tool string) string {
-	if fileName.MatchString(tool) {
-		return tool
-	}
-	return classify.SafeName(tool)
-}
-
-// maxStub bounds one stub, in bytes.
-const maxStub = 4 << 20
-
-// ReadStubs reads the team's stubs of a set. A file that is not JSON stands for its text.
-func ReadStubs(set fs.FS) (map[string]regcase.JSON, error) {
-	out := map[string]regcase.JSON{}
-	files, err := fs.ReadDir(set, StubDir)
-	if err != nil {
-		return out, nil // there are none
-	}
-	for _, f := range files {
-		if f.IsDir() || strings.HasPrefix(f.Name(), ".") {
-			continue
-		}
-		info, err := f.Info()
-		if err != nil || info.Size() > maxStub {
-			return nil, fmt.Errorf("%s/%s: larger than %d MiB or unreadable", StubDir, f.Name(), maxStub>>20)
-		}
-		b, err := fs.ReadFile(set, StubDir+"/"+f.Name())
-		if err != nil {
-			return nil, fmt.Errorf("stub: %w", err)
-		}
-		out[strings.TrimSuffix(f.Name(), ".json")] = regcase.NewJSON(b)
-	}
-	return out, nil
+	tool = catalog.Normalise(tool)
+	return fmt.Sprintf("no fixture for %s: write what it answers to %s/%s.yaml in the set:\napiVersion: %s\nkind: %s\ntool: %q\nanswers:\n  - arguments: null\n    result: {}\n    fault: null",
+		tool, regcase.StubsDir, regcase.StubName(tool), regcase.APIVersion, regcase.StubsKind, tool)
 }

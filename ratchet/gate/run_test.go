@@ -35,7 +35,7 @@ func TestRunOnce(t *testing.T) {
 		{"silent", gate.Error, "LANGFUSE_BASE_URL"},
 		{"crash", gate.Error, "exit code 3; its last words: out of memory"},
 		{"live", gate.Error, `- name: "find_parcel"`},
-		{"other", gate.Inconclusive, "no fixture for find_parcel: write what it answers, as JSON, to _fixtures/find_parcel.json in the set"},
+		{"other", gate.Inconclusive, "no fixture for find_parcel: write what it answers to _fixtures/find_parcel.yaml in the set"},
 	} {
 		t.Run(x.mode, func(t *testing.T) {
 			r := g.RunOnce(t.Context(), gate.Version{Agent: agentCommand(x.mode)}, c, gate.Want{Case: c.ID, Side: gate.Head}, 1)
@@ -72,24 +72,34 @@ func TestLiveTools(t *testing.T) {
 	}
 }
 
-// The team's stub answers where nothing recorded does.
+// The team answers where nothing recorded does: by a file, or by a program.
 func TestStub(t *testing.T) {
-	c := loopCase(t)
-	set := t.TempDir()
-	if err := os.Mkdir(filepath.Join(set, gate.StubDir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(set, gate.StubDir, "find_parcel.json"), []byte(`{"status":"delivered"}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	stubs, err := gate.ReadStubs(os.DirFS(set))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := newGate(t, gate.Options{Stubs: stubs})
-	r := g.RunOnce(t.Context(), gate.Version{Agent: agentCommand("other")}, c, gate.Want{Case: c.ID, Side: gate.Head}, 1)
-	if r.Verdict != gate.Pass {
-		t.Errorf("%s %s", r.Verdict, r.Reason)
+	for name, content := range map[string]string{
+		"find_parcel.yaml": "apiVersion: pawl/v1\nkind: Fixtures\ntool: find_parcel\nanswers:\n  - arguments: null\n    result: {status: delivered}\n    fault: null\n",
+		"find_parcel":      "#!/bin/sh\ngrep -q PX-11112222 && echo '{\"result\":{\"status\":\"delivered\"}}'\n",
+	} {
+		set := t.TempDir()
+		if err := os.Mkdir(filepath.Join(set, regcase.StubsDir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(set, regcase.StubsDir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, stubs, bad := gate.Load(root, func(string) bool { return true })
+		root.Close()
+		if len(stubs) != 1 || len(bad) > 0 {
+			t.Fatalf("%v %v", stubs, bad)
+		}
+		c := loopCase(t)
+		g := newGate(t, gate.Options{Stubs: gate.Stubs{Dir: set, Files: stubs}})
+		r := g.RunOnce(t.Context(), gate.Version{Agent: agentCommand("other")}, c, gate.Want{Case: c.ID, Side: gate.Head}, 1)
+		if r.Verdict != gate.Pass {
+			t.Errorf("%s: %s %s", name, r.Verdict, r.Reason)
+		}
 	}
 }
 
