@@ -27,7 +27,7 @@ type wanted struct {
 	tokens  []string
 	match   string
 	value   jsontext.Value // canonical and steady; nil for an empty one
-	shown   string
+	said    regcase.JSON   // as the case has it
 	pattern *regexp.Regexp
 	number  float64
 	broken  string // why it cannot be compared
@@ -39,32 +39,33 @@ func wantedOf(fields map[string]regcase.Field) []wanted {
 	out := make([]wanted, 0, len(fields))
 	for _, p := range sortedKeys(fields) {
 		f := fields[p]
-		w := wanted{pointer: p, tokens: tokensOf(p), match: cmp.Or(f.Match, "exact"), shown: short(string(f.Value)), value: steadyValue(jsontext.Value(f.Value))}
-		w.prepare(f)
+		w := wanted{pointer: p, tokens: tokensOf(p), match: cmp.Or(f.Match, "exact"), said: f.Value, value: steadyValue(jsontext.Value(f.Value))}
+		w.prepare()
 		out = append(out, w)
 	}
 	return out
 }
 
 // prepare reads the expected value as its match wants it.
-func (w *wanted) prepare(f regcase.Field) {
-	text := textOf(jsontext.Value(f.Value))
+func (w *wanted) prepare() {
 	switch w.match {
 	case "exact", "ignore", "semantic":
 	case "number":
-		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		n, err := strconv.ParseFloat(strings.TrimSpace(textOf(jsontext.Value(w.said))), 64)
 		if w.number = n; err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
-			w.broken = w.shown + " is not a number"
+			w.broken = w.shown() + " is not a number"
 		}
 	case "pattern":
 		var err error
-		if w.pattern, err = regexp.Compile(text); err != nil {
+		if w.pattern, err = regexp.Compile(textOf(jsontext.Value(w.said))); err != nil {
 			w.broken = "the pattern of " + w.pointer + " does not compile: " + err.Error()
 		}
 	default:
 		w.broken = fmt.Sprintf("match %q is none of exact, ignore, number, pattern, semantic", w.match)
 	}
 }
+
+func (w *wanted) shown() string { return short(string(w.said)) }
 
 // tokensOf are the names that a JSON pointer leads through.
 func tokensOf(pointer string) []string {
@@ -73,10 +74,12 @@ func tokensOf(pointer string) []string {
 	}
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, p := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
+		parts[i] = unescape.Replace(p)
 	}
 	return parts
 }
+
+var escape, unescape = strings.NewReplacer("~", "~0", "/", "~1"), strings.NewReplacer("~1", "/", "~0", "~")
 
 // canonical writes equal values equally: sorted members, numbers in one spelling. Whole numbers keep all their digits.
 func canonical(v jsontext.Value) jsontext.Value {
@@ -96,6 +99,12 @@ func steadyValue(v jsontext.Value) jsontext.Value {
 		return nil
 	}
 	v = canonical(v)
+	switch k := v.Kind(); {
+	case k == 'n' || string(v) == `""`:
+		return nil
+	case k != '{' && k != '[':
+		return v
+	}
 	wrapped := append(append([]byte(`{"value":`), v...), '}')
 	steady := classify.Steady(wrapped, false)
 	if steady == string(wrapped) {
@@ -110,28 +119,12 @@ func steadyValue(v jsontext.Value) jsontext.Value {
 
 // member is a member of an object, or an element of an array by its number.
 func member(v jsontext.Value, name string) (jsontext.Value, bool) {
-	switch v.Kind() {
-	case '{':
-		got, ok := membersOf(v)[name]
-		return got, ok
-	case '[':
-		var list []jsontext.Value
-		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || json.Unmarshal(v, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil || i >= len(list) {
-			return nil, false
+	for _, p := range partsOf(v) {
+		if p.name == name {
+			return p.value, true
 		}
-		return list[i], true
 	}
 	return nil, false
-}
-
-// membersOf are those of an object; nil for what is none.
-func membersOf(v jsontext.Value) map[string]jsontext.Value {
-	var m map[string]jsontext.Value
-	if v.Kind() != '{' || json.Unmarshal(v, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
-		return nil
-	}
-	return m
 }
 
 func at(v jsontext.Value, tokens []string) (jsontext.Value, bool) {
@@ -158,7 +151,7 @@ func textOf(v jsontext.Value) string {
 // arguments are those of a made call.
 type arguments struct {
 	plain, steady jsontext.Value
-	members       map[string]jsontext.Value // of steady, where it is an object
+	parts         []part // of steady
 	leaves        []leaf
 	random        bool // something in it differs from call to call without meaning another call
 }
@@ -173,54 +166,33 @@ func argumentsOf(v trajectory.Value) *arguments {
 		return &arguments{plain: jsontext.Value("{}"), steady: jsontext.Value("{}")}
 	}
 	a := &arguments{plain: v.JSON, steady: jsontext.Value(classify.Steady(v.JSON, false))}
-	a.members = membersOf(a.steady)
+	a.parts = partsOf(a.steady)
 	a.random = string(a.plain) != string(a.steady)
-	if a.members == nil {
-		a.leaves = appendLeaves(nil, "", a.steady)
-		return a
-	}
-	for _, k := range sortedKeys(a.members) {
-		a.leaves = appendLeaves(a.leaves, "/"+escape.Replace(k), a.members[k])
-	}
+	a.leaves = appendLeaves(nil, "", a.steady)
 	return a
+}
+
+func appendLeaves(out []leaf, pointer string, v jsontext.Value) []leaf {
+	if k := v.Kind(); k != '{' && k != '[' {
+		return append(out, leaf{pointer, v})
+	}
+	for _, p := range partsOf(v) {
+		out = appendLeaves(out, pointer+"/"+escape.Replace(p.name), p.value)
+	}
+	return out
 }
 
 // at is the value at a place.
 func (a *arguments) at(tokens []string) (jsontext.Value, bool) {
-	if len(tokens) == 0 || a.members == nil {
-		return at(a.steady, tokens)
+	if len(tokens) == 0 {
+		return a.steady, len(a.steady) > 0
 	}
-	v, ok := a.members[tokens[0]]
-	if !ok {
-		return nil, false
+	for _, p := range a.parts {
+		if p.name == tokens[0] {
+			return at(p.value, tokens[1:])
+		}
 	}
-	return at(v, tokens[1:])
-}
-
-var escape = strings.NewReplacer("~", "~0", "/", "~1")
-
-func appendLeaves(out []leaf, pointer string, v jsontext.Value) []leaf {
-	switch v.Kind() {
-	case '{':
-		m := membersOf(v)
-		if m == nil {
-			break
-		}
-		for _, k := range sortedKeys(m) {
-			out = appendLeaves(out, pointer+"/"+escape.Replace(k), m[k])
-		}
-		return out
-	case '[':
-		var list []jsontext.Value
-		if json.Unmarshal(v, &list, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
-			break
-		}
-		for i, e := range list {
-			out = appendLeaves(out, pointer+"/"+strconv.Itoa(i), e)
-		}
-		return out
-	}
-	return append(out, leaf{pointer, v})
+	return nil, false
 }
 
 // volatile says that the value at a place is one that differs from call to call without meaning another call.
@@ -327,16 +299,16 @@ func (c *comparison) field(w *wanted, mode string, call *made, into *Answer) tru
 func (w *wanted) expects() string {
 	switch w.match {
 	case "number":
-		return w.shown + " within 1 %"
+		return w.shown() + " within 1 %"
 	case "pattern":
-		return "text like " + w.shown
+		return "text like " + w.shown()
 	case "semantic":
-		return "the meaning of " + w.shown
+		return "the meaning of " + w.shown()
 	}
 	if w.value == nil {
 		return "absent or empty"
 	}
-	return w.shown
+	return w.shown()
 }
 
 func (c *comparison) value(w *wanted, got jsontext.Value) (truth, string) {

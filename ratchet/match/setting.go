@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
@@ -53,15 +50,12 @@ func (s Setting) call(c Call) (regcase.ExpectedCall, error) {
 	if some {
 		e.Mode = "ignore"
 	}
-	var m map[string]jsontext.Value
-	if c.Arguments.JSON != nil {
-		if err := json.Unmarshal(c.Arguments.JSON, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
-			return e, fmt.Errorf("arguments of %s are no object", c.Tool)
-		}
+	if v := c.Arguments.JSON; v != nil && v.Kind() != '{' {
+		return e, fmt.Errorf("arguments of %s are no object", c.Tool)
 	}
-	for _, k := range sortedKeys(m) {
-		if !some || slices.Contains(only, k) {
-			e.Arguments["/"+escape.Replace(k)] = regcase.Field{Match: "exact", Value: regcase.NewJSON(m[k])}
+	for _, p := range partsOf(c.Arguments.JSON) {
+		if !some || slices.Contains(only, p.name) {
+			e.Arguments["/"+escape.Replace(p.name)] = regcase.Field{Match: "exact", Value: regcase.JSON(p.value)}
 		}
 	}
 	return e, nil
