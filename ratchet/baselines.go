@@ -26,7 +26,7 @@ type storedBaseline struct {
 	Applied uint64         `json:"applied"`
 	Seen    []string       `json:"seen"`
 	Recent  []string       `json:"recent,omitempty"` // ids of the traces that it learnt from last, for cases to take a healthy run from
-	File    jsontext.Value `json:"file"` // baseline file form
+	File    jsontext.Value `json:"file"`             // baseline file form
 }
 
 // learnt is a storedBaseline in memory.

@@ -169,15 +169,22 @@ func (x *exam) twins() error {
 	return nil
 }
 
-// repairs applies each of the rule's repairs until the case has nothing more to say. Those of a team's own rule are guesses, of which not all need help.
+// repairs applies each of the rule's repairs until the case has nothing more to say. Those of a team's own rule are guesses, of which not all need help. A
+// repair may do without a call that all healthy runs make, such as the one that went wrong; but if all do, no run can be had that is mended and makes it.
 func (x *exam) repairs() error {
 	_, guess := x.Rule.Params.(custom.Params)
+	whole := false
 	for _, r := range x.Rule.Repairs {
 		healed, applied := x.heal(r)
 		if !applied {
 			continue
 		}
-		switch j := x.ask(healed); {
+		j := x.ask(x.completed(healed))
+		whole = whole || j.Verdict == oracle.Pass
+		if j.Verdict != oracle.Pass && len(x.Case.Expect.Liveness.Calls) > 0 {
+			j = x.withoutCalls().ask(x.withoutCalls().completed(healed))
+		}
+		switch {
 		case j.Verdict == oracle.Pass:
 			x.proof.Healed = append(x.proof.Healed, r.Name)
 		case guess:
@@ -187,7 +194,19 @@ func (x *exam) repairs() error {
 			return refuse("no run could pass the case, however good: %s", reasonOf(j))
 		}
 	}
+	if len(x.proof.Healed) > 0 && !whole {
+		return refuse("no mended run makes all calls that healthy runs of the route make: %s", strings.Join(x.Case.Expect.Liveness.Calls, ", "))
+	}
 	return nil
+}
+
+// withoutCalls is the same trial of a case that asks for no calls.
+func (x *exam) withoutCalls() *exam {
+	bare := *x.Case
+	bare.Expect.Liveness.Calls = nil
+	y := *x
+	y.Case = &bare
+	return &y
 }
 
 // heal repairs the finding, and every other one by which the case fails: of the rule's repairs the given one first, then whichever works.
@@ -207,7 +226,7 @@ func (x *exam) heal(r classify.Repair) (*trajectory.Trajectory, bool) {
 		}
 		t = next
 	}
-	return x.completed(t), true
+	return t, true
 }
 
 func (x *exam) healOther(t *trajectory.Trajectory, first classify.Repair, f classify.Finding) (*trajectory.Trajectory, bool) {
@@ -219,14 +238,14 @@ func (x *exam) healOther(t *trajectory.Trajectory, first classify.Repair, f clas
 	return nil, false
 }
 
-// found are the findings by which the case fails a run. Where it fails without one, by a budget, the candidate's own stands for them, unless all that is
-// missing is what completing the run gives it.
+// found are the findings by which the case fails a run. Where no rule decides and it fails without one, by a budget, the candidate's own stands for them,
+// unless all that is missing is what completing the run gives it.
 func (x *exam) found(t *trajectory.Trajectory) []classify.Finding {
 	j := x.ask(t)
 	if j.Verdict != oracle.Fail {
 		return nil
 	}
-	if fs := failing(x.Case, j.Findings); len(fs) > 0 {
+	if fs := failing(x.Case, j.Findings); len(fs) > 0 || byRule(x.Case, x.Finding) {
 		return fs
 	}
 	if x.ask(x.completed(t)).Verdict != oracle.Fail {
