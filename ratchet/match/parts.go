@@ -20,6 +20,7 @@ func partsOf(v jsontext.Value) (out []part) {
 		return nil
 	}
 	object := v[0] == '{'
+	out = make([]part, 0, 4)
 	for at := 1; at < len(v)-1; {
 		var name string
 		if object {
