@@ -59,7 +59,7 @@ func (r *Repo) Commit(ctx context.Context, name string) (string, error) {
 	for _, space := range namespaces {
 		other, err := r.resolve(ctx, space+name)
 		if err == nil && other != id {
-			return "", fmt.Errorf("%s %w: %.12s as %s, else %.12s; give the full name, such as refs/remotes/%s", name, ErrAmbiguous, other, space+name, id, name)
+			return "", fmt.Errorf("%s %w: %.12s as %s, else %.12s; give the full name, such as refs/heads/%s or refs/remotes/origin/%s", name, ErrAmbiguous, other, space+name, id, name, name)
 		}
 	}
 	return id, nil
