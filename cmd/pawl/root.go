@@ -25,6 +25,7 @@ var commands = []func(*app) *cobra.Command{
 	classifyCommand,
 	trajectoryCommand,
 	absorbCommand,
+	verifyCommand,
 	checkCommand,
 	baselineCommand, toolsCommand,
 	rulesCommand,
