@@ -146,11 +146,15 @@ func policyOf(n regcase.Never) ([]classify.Policy, error) {
 	if len(n.Policy) == 0 {
 		return nil, nil
 	}
-	var p classify.Policy
-	if err := json.Unmarshal(n.Policy, &p, json.RejectUnknownMembers(true)); err != nil {
+	var list []classify.Policy
+	lines := jsontext.Value(n.Policy)
+	if lines.Kind() != '[' {
+		lines = slices.Concat(jsontext.Value("["), lines, jsontext.Value("]"))
+	}
+	if err := json.Unmarshal(lines, &list, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("policy of %s: %w", n.Rule, err)
 	}
-	return []classify.Policy{p}, nil
+	return list, nil
 }
 
 // catalogOf is what the team's catalog said when the case was made. A tool of which the case knows no more than its name came from spans, which

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet/match"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
@@ -36,6 +37,7 @@ func (b *bench) ask(n regcase.Never) (said, error) {
 	}
 	if b.r.whole.Traces != nil {
 		s.findings = append(s.findings, s.ClassifySession(b.r.whole, nil)...)
+		s.blindOver(b.r.whole)
 	}
 	grave := func(f classify.Finding) bool { return f.Severity == classify.Blocking || f.Severity == s.least }
 	slices.SortStableFunc(s.findings, func(a, b classify.Finding) int {
@@ -53,6 +55,16 @@ func (b *bench) ask(n regcase.Never) (said, error) {
 		}
 	}
 	return s, nil
+}
+
+// blindOver notes what keeps a rule that wants sessions from judging this one.
+func (s *said) blindOver(session *trajectory.Trajectory) {
+	if !s.rule.Session || s.blind != nil {
+		return
+	}
+	if missing := s.Classify(session, nil).Inapplicable; len(missing) > 0 {
+		s.blind = &missing[0]
+	}
 }
 
 // nevers asks every frozen rule, and of a fault how the agent took it.
