@@ -28,9 +28,10 @@ type generation struct {
 	dirty atomic.Bool // written since the last sync
 
 	mu    sync.Mutex
-	db    *badger.DB // nil while closed
-	users int        // calls of use that are running
-	keep  bool       // it stays open without users: a live trace may reach it
+	db    *badger.DB  // nil while closed
+	users int         // calls of use that are running
+	keep  bool        // it stays open without users: a live trace may reach it
+	soon  *time.Timer // closes it once a reader that goes on here has not come back; nil before there was one
 }
 
 const hourName = "20060102T150405"
@@ -59,6 +60,30 @@ func (g *generation) leave() error {
 	defer g.mu.Unlock()
 	g.users--
 	return g.closeUnused()
+}
+
+// linger is how long a generation stays open behind a reader that goes on there: to open one costs more than to read a trace.
+const linger = 5 * time.Second
+
+// leaveSoon is leave for a reader that will be back.
+func (g *generation) leaveSoon(lg *slog.Logger) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.users--
+	if g.keep || g.users > 0 || g.db == nil {
+		return nil
+	}
+	if g.soon != nil {
+		g.soon.Stop()
+	}
+	g.soon = time.AfterFunc(linger, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if err := g.closeUnused(); err != nil {
+			lg.Warn("a generation of traces did not close well", "generation", g.dir, "err", err)
+		}
+	})
+	return nil
 }
 
 // retain opens the generation for good, or lets it close when its last user has gone.

@@ -48,7 +48,15 @@ func (s *Store) Raw(ctx context.Context, id string, hour time.Time) (Raw, error)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	raw, err := s.raw(ctx, t, s.around(hour))
+	near := s.around(hour)
+	if !hour.IsZero() && !s.closed { // who knows the hour reads more of it
+		release, err := s.hold(near, func(g *generation) error { return g.leaveSoon(s.lg) })
+		if err != nil {
+			return Raw{}, fmt.Errorf("assemble: trace %s: %w", id, err)
+		}
+		defer func() { _ = release() }() // closes nothing
+	}
+	raw, err := s.raw(ctx, t, near)
 	if errors.Is(err, ErrNotFound) && !hour.IsZero() { // it has moved since
 		raw, err = s.raw(ctx, t, s.gens)
 	}
@@ -223,7 +231,7 @@ func (s *Store) page(ctx context.Context, since time.Time, at place) (page []Kep
 // list gives a page of the headers of the i-th generation behind a key. last is nil at its end.
 func (s *Store) list(i int, behind []byte, each func(Kept)) (last []byte, err error) {
 	newer := s.newer(i)
-	release, err := s.hold(newer)
+	release, err := s.hold(newer, (*generation).leave)
 	if err != nil {
 		return nil, err
 	}
@@ -279,12 +287,12 @@ func (s *Store) newer(i int) []*generation {
 	return s.gens[i+1 : next]
 }
 
-// hold keeps generations open until release.
-func (s *Store) hold(gens []*generation) (release func() error, err error) {
+// hold keeps generations open until release, which leaves each.
+func (s *Store) hold(gens []*generation, leave func(*generation) error) (release func() error, err error) {
 	held := gens[:0:0]
 	release = func() (err error) {
 		for _, g := range held {
-			err = errors.Join(err, g.leave())
+			err = errors.Join(err, leave(g))
 		}
 		return err
 	}
