@@ -26,7 +26,7 @@ var commands = []func(*app) *cobra.Command{
 	trajectoryCommand,
 	absorbCommand,
 	verifyCommand,
-	checkCommand,
+	checkCommand, varianceCommand,
 	baselineCommand, toolsCommand,
 	rulesCommand,
 	doctorCommand,

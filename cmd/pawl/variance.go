@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/ratchet/gate"
+)
+
+func varianceCommand(a *app) *cobra.Command {
+	c := checking{app: a}
+	var limit float64
+	cmd := &cobra.Command{
+		Use:   "variance [--set DIR] (--run CMD | --url URL)",
+		Short: "measure how much your agent differs from itself, before you trust a gate",
+		Long: "Runs each case several times, one after another, with the same input and the same answers of its tools, and says how often the agent did as\n" +
+			"it mostly does: the sequence of its tools, their arguments, the verdict, its words, its tokens. Above the limit a gate would be noise: collect\n" +
+			"cases, enforce none yet, and steady the agent first (temperature, a pinned model, clearer instructions).\n\n" +
+			"The limit is the share of runs that may differ: 0.05 for most agents, 0.01 where money moves, 0.1 for chat.\n\n" +
+			"Exit code 1: a case is above the limit; 3: a case had no run that could be judged.",
+		Example: "  pawl variance --run 'node agent.js'\n  pawl variance --run 'python -m desk' -n 20 --case 'loop-*' --limit 0.01",
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.set, "set", "regressions", "the `DIR` with the cases")
+	f.StringVar(&c.command, "run", "", "start the agent by this `CMD` (sh -c)")
+	f.StringVar(&c.url, "url", "", "post the input to the agent at this `URL`")
+	f.IntVarP(&c.n, "runs", "n", 10, "runs of each case")
+	f.StringArrayVar(&c.only, "case", nil, "only the cases with this `ID`, or that this glob matches")
+	f.DurationVar(&c.timeout, "timeout", 2*time.Minute, "time that the agent has for one turn")
+	f.StringVar(&c.listen, "listen", "", "address for a service's telemetry and tools with --url (default 127.0.0.1 and any port)")
+	f.Float64Var(&limit, "limit", 0.05, "share of the runs that may differ, 0 to 1")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c.jobs = 1
+		if c.n < 2 || limit < 0 || limit > 1 {
+			return usageError(errors.New("at least 2 runs are compared, and the limit is a share of 0 to 1"), "pawl variance --help")
+		}
+		return c.variance(cmd.Context(), limit)
+	}
+	return cmd
+}
+
+func (c *checking) variance(ctx context.Context, limit float64) error {
+	if err := c.usage(); err != nil {
+		return err
+	}
+	cfg, err := c.loadOffline()
+	if err != nil {
+		return err
+	}
+	oracle, err := c.oracleOf(cfg)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(c.set)
+	if err != nil {
+		return usageError(fmt.Errorf("set: %w", err), "pawl absorb FILE --set "+c.set+", which makes cases of failures")
+	}
+	defer root.Close()
+	if err := c.load(root); err != nil {
+		return err
+	}
+	g, err := gate.New(c.log, gate.ByOracle(oracle), gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Listen: c.listen})
+	if err != nil {
+		return usageError(err, "--listen with another address")
+	}
+	defer g.Close()
+	c.bar = newCheckBar(c.app, c.n*len(c.cases))
+	var last gate.Run
+	all, err := g.Measure(ctx, gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}}, c.cases, c.n, limit, func(r gate.Run) {
+		c.bar.step(0)
+		if r.Verdict == gate.Error || r.Verdict == gate.Inconclusive {
+			last = r
+		}
+	})
+	c.bar.finish()
+	if err != nil {
+		return err
+	}
+	return c.tellVariance(all, limit, last)
+}
+
+// tellVariance prints the measurements. bad is a run that could not be judged, if there was one.
+func (c *checking) tellVariance(all []gate.Variance, limit float64, bad gate.Run) error {
+	t := c.newTable(0, 0, "case", "runs", "same tools", "same arguments", "same verdict", "replies alike", "least", "tokens", "")
+	code := exitGood
+	for _, v := range all {
+		word := "steady"
+		switch {
+		case v.Invalid == v.Runs:
+			word, code = "not judged", exitUndecided
+		case !v.Steady && code != exitUndecided:
+			word, code = "above the limit", exitFinding
+		case !v.Steady:
+			word = "above the limit"
+		}
+		if c.json {
+			if err := c.printJSON(struct {
+				Kind string `json:"kind"`
+				gate.Variance
+			}{"variance", v}); err != nil {
+				return err
+			}
+			continue
+		}
+		tokens := ""
+		if v.Tokens != nil {
+			tokens = fmt.Sprintf("%.0f", *v.Tokens)
+		}
+		t.AppendRow(table.Row{v.Case, fmt.Sprintf("%d/%d", v.Runs-v.Invalid, v.Runs), percent(v.Sequence), percent(v.Arguments), percent(v.Verdicts), percent(v.Alike), percent(v.Least), tokens, word})
+	}
+	if !c.json {
+		fmt.Fprintf(c.stdout, "%s\n", t.Render())
+		if code == exitFinding {
+			fmt.Fprintf(c.stdout, "More than %s of the runs differ: collect cases, enforce none yet, and steady the agent first (temperature, a pinned model, clearer instructions).\n", percent(limit))
+		}
+		if bad.Reason != "" {
+			fmt.Fprintf(c.stdout, "\n%s run %d: %s\n%s", bad.Case, bad.Run, bad.Verdict, block(bad.Reason, "    ", c.width()))
+		}
+	}
+	if code != exitGood {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
