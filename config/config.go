@@ -13,6 +13,7 @@ import "regexp"
 
 // Config is pawl.yaml as a whole. Each part of the program has its own Options, filled from here by the command.
 type Config struct {
+	Enabled   bool               `yaml:"enabled" doc:"false in a repository's own pawl.yaml, on its default branch: pawl writes nothing there; in the service's: pull requests are only previewed"`
 	DataDir   string             `yaml:"data_dir" required:"true" doc:"directory of all state; only pawl serve opens it"`
 	Listen    Listen             `yaml:"listen" doc:"addresses to listen on; port 0 takes any free one and prints it"`
 	Auth      Auth               `yaml:"auth" doc:"who may use the web UI and the API; needed off loopback"`
@@ -154,6 +155,7 @@ type GHPR struct {
 	BaseURL string     `yaml:"base_url" doc:"REST address of GitHub or of a GitHub Enterprise Server (https://HOST/api/v3/)"`
 	Token   Secret     `yaml:"token" null:"none" doc:"fine-grained token with contents and pull requests write; or use app"`
 	App     *GHApp     `yaml:"app" null:"none" doc:"a GitHub App; or use token"`
+	SignOff string     `yaml:"sign_off" null:"none" doc:"name <mail> of the commits' author: adds a Signed-off-by line, for repositories that ask for one"`
 	Limits  GHPRLimits `yaml:"limits" doc:"how many pull requests, counted from the remote"`
 }
 
@@ -172,6 +174,9 @@ type GHPRLimits struct {
 	CasesPerPR int      `yaml:"cases_per_pr" min:"1" max:"50" doc:"cases in one pull request"`
 	Hold       Duration `yaml:"hold" doc:"how long a new group waits for others, so that one incident is one pull request"`
 	Pause      Duration `yaml:"pause" doc:"between two writes; GitHub asks for a second"`
+	CoolDown   Duration `yaml:"cool_down" doc:"after a merge, how long the next pull request for the same label and service waits"`
+	WarmUp     Duration `yaml:"warm_up" doc:"at first, how long failures are ranked and only the onboarding is proposed; pawl open ends it"`
+	NewGroups  int      `yaml:"new_groups" min:"0" doc:"new failures within an hour, after the warm-up, at which pawl stops and says that a rule or an exporter is broken; 0 = never"`
 }
 
 // Policy states what the agents that match Agent must and must not do.
@@ -264,6 +269,7 @@ type Target struct {
 	Repo    string `yaml:"repo" required:"true" doc:"owner/name"`
 	Base    string `yaml:"base" doc:"branch that pull requests go to"`
 	Set     string `yaml:"set" doc:"directory of the cases in the repository"`
+	Public  bool   `yaml:"public" doc:"the repository may be public: cases are seen by everybody"`
 }
 
 func (t *Target) setDefaults() { t.Base, t.Set = "main", "regressions" }

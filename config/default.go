@@ -6,6 +6,7 @@ import "time"
 // pull requests rendered but not sent.
 func Default() Config {
 	return Config{
+		Enabled: true,
 		DataDir: "./pawl-data",
 		Listen: Listen{
 			OTLPGRPC: "127.0.0.1:4317",
@@ -19,7 +20,8 @@ func Default() Config {
 		GHPR: GHPR{
 			Mode:    ModePreview,
 			BaseURL: "https://api.github.com/",
-			Limits:  GHPRLimits{PerHour: 2, PerDay: 10, Open: 5, CasesPerPR: 10, Hold: Duration(5 * time.Minute), Pause: Duration(time.Second)},
+			Limits: GHPRLimits{PerHour: 2, PerDay: 20, Open: 5, CasesPerPR: 10, Hold: Duration(5 * time.Minute), Pause: Duration(time.Second),
+				CoolDown: Duration(48 * time.Hour), WarmUp: Duration(7 * 24 * time.Hour), NewGroups: 20},
 		},
 		Absorb: Absorb{Mode: ModePreview, MinCount: 2, MinConfidence: 0.8, MinJudged: 50, SessionQuiet: Duration(30 * time.Minute)},
 		Rules:  defaultRules(),

@@ -477,9 +477,7 @@ func TestModes(t *testing.T) {
 		}
 	})
 	for _, o := range []Options{
-		{Mode: ModeOpen, Token: "t"},
-		{Mode: ModeOpen, Token: "t", BaseURL: "https://ghe.example.com/api/v3/"},
-		{Mode: ModeOpen, Token: "t", BaseURL: "https://127.0.0.1.example.com/"},
+		{Mode: ModeOpen, Token: "t", BaseURL: "http://ghe.example.com/api/v3/"},
 		{Mode: ModeOpen, BaseURL: base},
 		{Mode: "yes", Token: "t"},
 		{Mode: ModeOpen, Token: "t", App: App{ID: 1}, BaseURL: base},
@@ -490,8 +488,8 @@ func TestModes(t *testing.T) {
 			t.Errorf("accepted %+v", o)
 		}
 	}
-	for _, u := range []string{"http://127.0.0.1:1234", "http://localhost/api/v3", "http://[::1]:99/"} {
-		if _, err := New(quiet(), Options{Mode: ModeOpen, Token: "t", BaseURL: u, Pace: -1}); err != nil {
+	for _, u := range []string{"http://127.0.0.1:1234", "http://localhost/api/v3", "http://[::1]:99/", "", "https://ghe.example.com/api/v3/", "https://api.acme.ghe.com/"} {
+		if _, err := New(quiet(), Options{Mode: ModeOpen, Token: "t", BaseURL: u}); err != nil {
 			t.Errorf("%s: %v", u, err)
 		}
 	}

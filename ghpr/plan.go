@@ -110,3 +110,15 @@ func (w *run) survey(ctx context.Context, plan *Plan) error {
 	}
 	return w.checkLimits(ctx)
 }
+
+// Has says whether a path is there on a branch. Without a credential it says no.
+func (r *Reconciler) Has(ctx context.Context, repo, branch, path string) (bool, error) {
+	if r.gh == nil {
+		return false, nil
+	}
+	_, err := r.gh.Entries(ctx, repo, path, branch)
+	if isAbsent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

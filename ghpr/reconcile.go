@@ -78,7 +78,7 @@ type Reconciler struct {
 	login string // whose pull requests are ours; learned at the first call
 }
 
-// New makes a Reconciler; it makes no call. Until pawl's fault matrix has been run in full, ModeOpen is for a loopback host only.
+// New makes a Reconciler; it makes no call.
 func New(lg *slog.Logger, o Options) (*Reconciler, error) {
 	r := &Reconciler{lg: lg, mode: cmp.Or(o.Mode, ModePreview), content: o.Content, public: o.Public, enabled: o.Enabled, file: o.SwitchFile, judge: o.Tighter,
 		limits: Limits{Open: cmp.Or(o.Limits.Open, 5), PerHour: cmp.Or(o.Limits.PerHour, 2), PerDay: cmp.Or(o.Limits.PerDay, 20)}}
@@ -97,9 +97,6 @@ func New(lg *slog.Logger, o Options) (*Reconciler, error) {
 	gh, err := github.New(lg, github.Options{BaseURL: o.BaseURL, Token: o.Token, App: o.App, Transport: o.Transport, Pace: o.Pace})
 	if err != nil {
 		return nil, fmt.Errorf("ghpr: %w", err)
-	}
-	if r.mode == ModeOpen && !gh.Loopback() {
-		return nil, fmt.Errorf("ghpr: mode open is not released for %s yet, only for a loopback host: use mode preview", gh.Host())
 	}
 	r.gh = gh
 	return r, nil

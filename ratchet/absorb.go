@@ -27,6 +27,11 @@ type Options struct {
 	Mode       ghpr.Mode     // what becomes of a frozen batch
 	Sweep      time.Duration // how often to look at groups and batches; default 5 s
 	Observe    time.Duration // how often to look at open pull requests; default 5 min
+	CoolDown   time.Duration // after a merge, how long the next pull request of the same label and service waits
+	WarmUp     time.Duration // from the first start on for a repository: how long nothing but the onboarding is proposed to it
+	NewGroups  int           // new failures within an hour at which nothing new is proposed any more; 0: never
+	SignOff    string        // "name <mail>" of the commits' author, "" for no sign-off
+	Onboard    Onboard       // what a repository begins with; nil: no onboarding
 
 	SessionQuiet time.Duration // a session that heard nothing for so long is judged as a whole; default 30 min
 	Traces       Traces        // where the traces of sessions are; nil: not in this process
@@ -54,6 +59,12 @@ type Absorber struct {
 	ownAt   time.Time
 	unknown map[string]string // of the sweep alone: groups that wait until it is known how often a rule is right, by fingerprint digest; which rule
 
+	holding  sync.Mutex           // over spared
+	spared   map[string]string    // why nothing new is proposed to a repository, "" where something is
+	sparedAt time.Time            // of the sweep alone: when that was found out
+	gated    map[string]string    // of the sweep alone: groups that wait for it, by fingerprint digest: their repository
+	cool     map[string]time.Time // of the sweep alone: until when a series of batches cools down
+
 	looked map[string]time.Time // of the sweep alone: when a batch was last looked at, by its key
 	told   map[string]bool      // of the fold alone: what could not be folded, so that it is said once
 }
@@ -62,7 +73,7 @@ type Absorber struct {
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
 	o.CasesPerPR, o.SessionQuiet = orDefault(o.CasesPerPR, 10), orDefault(o.SessionQuiet, 30*time.Minute)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, looked: map[string]time.Time{}, unknown: map[string]string{}, told: map[string]bool{}}
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, looked: map[string]time.Time{}, gated: map[string]string{}, unknown: map[string]string{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {

@@ -33,6 +33,8 @@ type Batch struct {
 	Told    bool           `json:"told"`    // the groups know that the pull request was closed
 	Fault   string         `json:"fault"`   // why it cannot be frozen or previewed, "" when it can
 
+	Onboard *Onboarding `json:"onboard,omitzero"` // the batch is a repository's onboarding, with one example case
+
 	LateSince time.Time `json:"late_since,omitzero"` // when the first of the cases that wait to join the open pull request did
 	LateBody  string    `json:"late_body,omitzero"`  // object with the body of the intent's update
 	Sealed    string    `json:"sealed,omitzero"`     // why the open pull request takes no more cases
@@ -67,6 +69,9 @@ func (m *Member) subject() string { return cmp.Or(m.Session, m.TraceID) }
 
 // Key names the batch in its bucket.
 func (b *Batch) Key() string {
+	if b.Onboard != nil {
+		return fmt.Sprintf("%s %s onboarding", b.Repo, b.Base)
+	}
 	return fmt.Sprintf("%s %s %s %s %d", b.Repo, b.Base, b.Label, b.Service, b.Number)
 }
 
@@ -91,7 +96,7 @@ const waits = "waits"
 // growable says whether more cases may join the batch's open pull request.
 func (b *Batch) growable() bool {
 	in := b.Intent
-	return in != nil && b.Sealed == "" && in.Parked == nil && in.Steps.PR.Outcome == ghpr.Confirmed && in.Receipt.State == ghpr.StateOpen &&
+	return in != nil && b.Onboard == nil && b.Sealed == "" && in.Parked == nil && in.Steps.PR.Outcome == ghpr.Confirmed && in.Receipt.State == ghpr.StateOpen &&
 		!slices.Contains(in.Receipt.Labels, ghpr.StopLabel)
 }
 
@@ -157,6 +162,9 @@ func (b *Batch) Change(content Content) (ghpr.Change, error) {
 		c.Identities = append(c.Identities, m.identity())
 	}
 	c.Body = b.body(c.Body)
+	if b.Onboard != nil {
+		b.Onboard.change(b, &c)
+	}
 	return c, nil
 }
 

@@ -25,8 +25,12 @@ func (a *Absorber) drive(ctx context.Context, now time.Time, b *Batch) error {
 		}
 	}
 	switch {
+	case b.Onboard != nil && b.workflowRefused():
+		return a.dropWorkflow(ctx, b)
 	case a.opts.Mode == ghpr.ModePreview:
 		return a.preview(ctx, now, b)
+	case a.opts.Mode == ghpr.ModeOpen && b.unsent() && b.Onboard == nil && a.why(b.Repo) != "":
+		return nil
 	case a.opts.Mode == ghpr.ModeOpen && a.wants(now, b):
 		a.looked[b.Key()] = now
 		if err := a.reconcile(ctx, now, b); err != nil {
@@ -65,7 +69,10 @@ func (a *Absorber) held(now time.Time, b *Batch) bool {
 	if b.Fault != "" && recently(now, a.looked[b.Key()], a.opts.Observe) {
 		return true
 	}
-	return b.Collecting() && recently(now, b.Opened, a.opts.Hold)
+	if a.opts.Mode == ghpr.ModeOpen && b.Onboard == nil && now.Before(a.cool[b.seriesKey()]) {
+		return true
+	}
+	return b.Collecting() && b.Onboard == nil && recently(now, b.Opened, a.opts.Hold)
 }
 
 // recently says that then is less than a span ago. What lies ahead of now was written by another clock and is not recent.
@@ -131,6 +138,7 @@ func (a *Absorber) intent(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 	if err != nil {
 		return ghpr.Intent{}, err
 	}
+	change.SignOff = a.opts.SignOff
 	texts := []string{change.Title, change.CommitMessage, change.Key}
 	for _, block := range change.Body {
 		texts = append(texts, block.Text)
@@ -258,6 +266,11 @@ func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 			return in, fmt.Errorf("files of case %s: %w", m.CaseID, err)
 		}
 		text[ghpr.BlobID(yaml)], text[ghpr.BlobID(trace)] = yaml, trace
+	}
+	if b.Onboard != nil {
+		for _, f := range b.Onboard.Files {
+			text[ghpr.BlobID(f.Content)] = f.Content
+		}
 	}
 	in.Files = slices.Clone(in.Files)
 	lists := [][]ghpr.FrozenFile{in.Files}

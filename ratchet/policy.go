@@ -22,6 +22,9 @@ type Policy struct {
 	MinJudged int                  // judged findings that the version of a rule needs before it opens pull requests by itself; 0: none
 	Measured  map[string]Precision // what is known of versions of rules, by name@version
 	Own       map[string]Precision // and of what the team decided, as Own counts it
+
+	Held  map[string]string // why nothing new is proposed to a repository
+	Ranks map[string]int    // of the groups that are due, by fingerprint digest: the worst is 1
 }
 
 // Due says whether the group is to become a case, and in any case why or why not, in words for a status column.

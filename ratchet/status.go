@@ -29,8 +29,15 @@ func (p Policy) Status(g *Group, targets []Target, batches map[string]*Batch) st
 	if !due {
 		return "waits: " + why
 	}
-	if _, ok := TargetFor(targets, g.service()); !ok {
+	t, ok := TargetFor(targets, g.service())
+	if !ok {
 		return fmt.Sprintf("waits: no line of targets in pawl.yaml matches service %q", g.service())
+	}
+	if held := p.Held[t.Repo]; held != "" && !g.Approved() {
+		if rank := p.Ranks[g.Fingerprint.Digest()]; rank > 0 {
+			return fmt.Sprintf("waits: %s; rank %d of %d", held, rank, len(p.Ranks))
+		}
+		return "waits: " + held
 	}
 	if len(g.Specimens) == 0 {
 		return "waits: for the next sighting, whose trace is kept"
@@ -41,7 +48,23 @@ func (p Policy) Status(g *Group, targets []Target, batches map[string]*Batch) st
 	return "due: " + why
 }
 
-// Status says where a batch stands (withdrawn | collecting | full | stuck | preview | sending | open | closed | merged | absorbed | parked), where its pull request is, and what it
+// note says what there is to know of a pull request beside its state.
+func (b *Batch) note() string {
+	r := b.Intent.Receipt
+	switch late := len(b.late()); {
+	case b.Intent.Waiting != "":
+		return b.Intent.Waiting
+	case late > 0:
+		return fmt.Sprintf("%d more cases are to join it", late)
+	case len(r.Edited) > 0:
+		return fmt.Sprintf("people changed %d of its files first; theirs count", len(r.Edited))
+	case r.Base != "":
+		return "it goes to " + r.Base + " now"
+	}
+	return ""
+}
+
+// Status says where a batch stands (withdrawn | collecting | full | stuck | preview | waiting | sending | open | closed | merged | absorbed | parked), where its pull request is, and what it
 // waits for.
 func (b *Batch) Status() (state, url, note string) {
 	in := b.Intent
@@ -57,11 +80,14 @@ func (b *Batch) Status() (state, url, note string) {
 	case in.Parked != nil:
 		return "parked", in.Receipt.URL, in.Parked.Reason
 	case in.Receipt.State != "":
-		return string(in.Receipt.State), in.Receipt.URL, in.Waiting
+		return string(in.Receipt.State), in.Receipt.URL, b.note()
 	case b.Fault != "":
 		return "stuck", "", b.Fault
 	case b.Preview != "":
 		return "preview", "", "ghpr.mode is preview: nothing was sent"
 	}
-	return "sending", "", in.Waiting
+	if in.Waiting != "" {
+		return "waiting", "", in.Waiting
+	}
+	return "sending", "", ""
 }

@@ -34,6 +34,9 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
+	if err := a.holdRepos(ctx, now, policy, base); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
 	dirty := a.takeDirty()
 	for _, fp := range slices.Sorted(maps.Keys(dirty)) {
 		if err := a.absorb(ctx, now, fp, dirty[fp], base, policy); err != nil {
@@ -43,6 +46,8 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	}
 	batches, err := a.Batches(ctx)
 	errs = append(errs, err)
+	a.cool = cooling(batches, a.opts.CoolDown)
+	slices.SortStableFunc(batches, func(x, y Batch) int { return cmp.Compare(y.weight(), x.weight()) })
 	for i := range batches {
 		if err := a.drive(ctx, now, &batches[i]); err != nil {
 			errs = append(errs, fmt.Errorf("batch %s: %w", batches[i].Key(), err))
@@ -142,7 +147,16 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 	if !ok {
 		return nil
 	}
-	made, refused, err := a.make(ctx, now, &g, anew, base)
+	if a.why(target.Repo) != "" && !g.Approved() {
+		a.gated[fp] = target.Repo
+		return nil
+	}
+	return a.propose(ctx, now, fp, &g, target, anew, base, nil)
+}
+
+// propose makes the group's case and lets it join a batch, or the one that is given.
+func (a *Absorber) propose(ctx context.Context, now time.Time, fp string, g *Group, target Target, anew bool, base baselines, into *Batch) error {
+	made, refused, err := a.make(ctx, now, g, anew, base)
 	if err != nil {
 		return err
 	}
@@ -153,10 +167,15 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 	if err != nil {
 		return err
 	}
-	if m.Began, err = a.beganLine(ctx, &g); err != nil {
+	if m.Began, err = a.beganLine(ctx, g); err != nil {
 		return err
 	}
-	key, err := a.join(ctx, now, target, &g, m)
+	key := ""
+	if into != nil {
+		key, err = a.joinOnboarding(ctx, now, into, m)
+	} else {
+		key, err = a.join(ctx, now, target, g, m)
+	}
 	if err != nil {
 		return err
 	}
@@ -286,7 +305,7 @@ func (a *Absorber) join(ctx context.Context, now time.Time, t Target, g *Group, 
 		if old.member(m.Fingerprint) >= 0 { // a kill may have come between the batch and the group's pointer
 			return old.Key(), nil
 		}
-		if old.series(t, b.Label, b.Service) {
+		if old.Onboard == nil && old.series(t, b.Label, b.Service) {
 			b.Number = max(b.Number, old.Number+1)
 		}
 	}

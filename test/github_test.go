@@ -94,7 +94,7 @@ func (g *github) cases(t *testing.T, p fakegithub.Pull, dir string) map[string][
 // once it was there.
 func (g *github) checkLedger(t *testing.T) {
 	t.Helper()
-	allowed := []string{"create-blob", "create-tree", "create-commit", "create-ref", "create-pull", "create-label", "add-labels"}
+	allowed := []string{"create-blob", "create-tree", "create-commit", "create-ref", "create-pull", "create-label", "add-labels", "update-ref", "edit-pull"}
 	made := map[string]int{}
 	for _, w := range g.Ledger() {
 		if !slices.Contains(allowed, w.Op) || w.User != "pawl-bot" {
@@ -127,7 +127,7 @@ ghpr:
   mode: open
   base_url: %s
   token: ${env:PAWL_TEST_TOKEN}
-  limits: {per_hour: 50, per_day: 50, open: 50, cases_per_pr: 50, hold: 2s, pause: 1ms}
+  limits: {per_hour: 50, per_day: 50, open: 50, cases_per_pr: 50, hold: 2s, pause: 1ms, cool_down: 0s, warm_up: 0s}
 targets: [{service: "*", repo: %s/%s, base: main, set: regressions}]
 `, dir, g.URL, ghOwner, ghRepo)
 }

@@ -32,6 +32,7 @@ type Source struct {
 	Kept     func(ctx context.Context, f KeptFilter, cursor string, limit int) (KeptPage, error) // ErrCursor; nil where another process keeps the traces
 	Spans    func(ctx context.Context, id string, hour time.Time) (Recorded, error)              // hour is zero, or where Kept listed it; nil as Kept
 	Merge    func(ctx context.Context, id, into, who, reason string) (ratchet.Group, error)      // *ratchet.Unmergeable says why not
+	Open     func(ctx context.Context, repo, who string) error                                   // ends a repository's warm-up, or a stop
 	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string        // of all groups: why one is where it is, in words
 }
 
@@ -60,6 +61,7 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/groups", h.groups)
 	mux.HandleFunc("GET /v1/groups/{id}", h.group)
 	mux.HandleFunc("POST /v1/groups/{id}/merge", h.merge)
+	mux.HandleFunc("POST /v1/open", h.open)
 	mux.HandleFunc("GET /v1/batches", h.batches)
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
 	mux.HandleFunc("GET /v1/services", h.services)

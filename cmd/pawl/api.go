@@ -102,9 +102,19 @@ func (s *server) source() triage.Source {
 			}
 			return g, err
 		},
+		Open: func(ctx context.Context, repo, who string) error {
+			err := s.absorber.Open(ctx, time.Now(), repo, who)
+			if errors.Is(err, ratchet.ErrNoTarget) {
+				err = triage.ErrNotFound
+			}
+			return err
+		},
 		Status: func(gs []ratchet.Group, batches map[string]*ratchet.Batch) func(*ratchet.Group) string {
 			p := s.policy
-			p.Own = ratchet.Own(gs, batches)
+			p.Own, p.Held = ratchet.Own(gs, batches), s.absorber.Held()
+			if len(p.Held) > 0 {
+				p.Ranks = ratchet.Ranks(gs, p)
+			}
 			return func(g *ratchet.Group) string { return p.Status(g, s.targets, batches) }
 		},
 	}

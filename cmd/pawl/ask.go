@@ -21,7 +21,7 @@ import (
 // tokenVariable holds the token to show to a service whose pawl.yaml is not at hand.
 const tokenVariable = "PAWL_TOKEN"
 
-// running is a pawl serve that a command asks through its API, reading only.
+// running is a pawl serve that a command asks through its API.
 type running struct {
 	base  string // http://HOST:PORT
 	at    string // as people name it
@@ -75,9 +75,14 @@ func (r *running) get(ctx context.Context, path string, query url.Values, into a
 
 // fetch asks for a document. The error says who did not answer, or what the answer was: errOtherToken, absent, or the service's own words.
 func (r *running) fetch(ctx context.Context, path string, query url.Values) ([]byte, http.Header, error) {
+	return r.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
+}
+
+// call is fetch with any method and a JSON body.
+func (r *running) call(ctx context.Context, method, path string, content []byte) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.base+path+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, nil, fmt.Errorf("address %q: %w", r.at, err)
 	}

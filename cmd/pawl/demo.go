@@ -116,7 +116,7 @@ func demoConfig(dir, url string) config.Config {
 	cfg.Assemble.RootGrace, cfg.Assemble.IdleTimeout = config.Duration(time.Second), config.Duration(5*time.Second)
 	cfg.Absorb.Mode, cfg.Absorb.SessionQuiet, cfg.Absorb.MinJudged = config.ModeOpen, config.Duration(2*time.Second), 0
 	cfg.GHPR.Mode, cfg.GHPR.BaseURL, cfg.GHPR.Token = config.ModeOpen, url+"/", config.NewSecret(demoToken)
-	cfg.GHPR.Limits = config.GHPRLimits{PerHour: 20, PerDay: 20, Open: 20, CasesPerPR: 10, Hold: config.Duration(time.Second), Pause: config.Duration(time.Millisecond)}
+	cfg.GHPR.Limits = config.GHPRLimits{PerHour: 20, PerDay: 20, Open: 20, CasesPerPR: 10, Hold: config.Duration(time.Second), Pause: config.Duration(time.Millisecond)} // no warm-up, no cooling down
 	cfg.Targets = []config.Target{{Service: "parcel-*", Repo: demoOwner + "/" + demoRepo, Base: "main", Set: "regressions"}}
 	return cfg
 }

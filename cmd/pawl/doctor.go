@@ -126,10 +126,6 @@ func (d *doctor) configuration(load func() (config.Config, error)) (config.Confi
 	for _, note := range notes {
 		about, _, _ := strings.Cut(note, " ")
 		about = strings.TrimSuffix(about, ":")
-		if about == "ghpr.mode" {
-			d.add(sight.Problem, about, "ghpr.mode: preview", "%s", note)
-			continue
-		}
 		d.add(sight.Advice, about, "take it out, so that nobody counts on it", "%s", note)
 	}
 	if _, err := os.Stat(d.file()); err != nil {

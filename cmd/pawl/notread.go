@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/url"
 	"reflect"
 	"slices"
 
 	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/config"
-	"github.com/pawl-dev/pawl/ghpr/github"
 )
 
 // notRead names what a configuration sets and this version does not act on: a setting that does nothing must not look as if it did.
@@ -41,13 +39,5 @@ func notRead(cfg config.Config) []string {
 			out = append(out, fmt.Sprintf("severity.%s: no rule of this version gives that label", l))
 		}
 	}
-	if cfg.GHPR.Mode == config.ModeOpen && !loopbackURL(cfg.GHPR.BaseURL) {
-		out = append(out, "ghpr.mode: open is refused by serve for any host but a loopback one in this version: use preview")
-	}
 	return out
-}
-
-func loopbackURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && github.IsLoopback(u)
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -185,7 +186,8 @@ func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revis
 func ghprOptions(cfg config.Config) (ghpr.Options, error) {
 	g := cfg.GHPR
 	o := ghpr.Options{Mode: ghpr.Mode(g.Mode), BaseURL: g.BaseURL, Token: g.Token.Reveal(), Pace: time.Duration(g.Limits.Pause),
-		Limits: ghpr.Limits{Open: g.Limits.Open, PerHour: g.Limits.PerHour, PerDay: g.Limits.PerDay}}
+		Limits: ghpr.Limits{Open: g.Limits.Open, PerHour: g.Limits.PerHour, PerDay: g.Limits.PerDay},
+		Public: publicOf(cfg), Enabled: config.Switch, SwitchFile: "pawl.yaml"}
 	if g.App == nil {
 		return o, nil
 	}
@@ -211,8 +213,16 @@ func (s *server) openAbsorb(ctx context.Context) (err error) {
 		Policy: s.policy, Targets: s.targets, Hold: time.Duration(g.Limits.Hold), CasesPerPR: g.Limits.CasesPerPR,
 		Propose: s.cfg.Absorb.Mode != config.ModeOff && g.Mode != config.ModeOff, Mode: s.prMode(), Sweep: s.pace.sweep, Observe: s.pace.observe,
 		SessionQuiet: time.Duration(s.cfg.Absorb.SessionQuiet), Traces: s.sessionTraces(),
+		CoolDown: time.Duration(g.Limits.CoolDown), WarmUp: time.Duration(g.Limits.WarmUp), NewGroups: g.Limits.NewGroups, SignOff: g.SignOff, Onboard: onboarding,
 	})
 	return nil
+}
+
+// publicOf says which repositories may be public, as targets say it.
+func publicOf(cfg config.Config) func(string) bool {
+	return func(repo string) bool {
+		return slices.ContainsFunc(cfg.Targets, func(t config.Target) bool { return t.Public && strings.EqualFold(t.Repo, repo) })
+	}
 }
 
 func targetsOf(cfg config.Config) (out []ratchet.Target) {
@@ -224,7 +234,7 @@ func targetsOf(cfg config.Config) (out []ratchet.Target) {
 
 // prMode is the more careful one of the two switches.
 func (s *server) prMode() ghpr.Mode {
-	if s.cfg.Absorb.Mode == config.ModeOpen && s.cfg.GHPR.Mode == config.ModeOpen {
+	if s.cfg.Enabled && s.cfg.Absorb.Mode == config.ModeOpen && s.cfg.GHPR.Mode == config.ModeOpen {
 		return ghpr.ModeOpen
 	}
 	return ghpr.ModePreview

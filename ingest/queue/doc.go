@@ -11,6 +11,7 @@
 //	PAWL_AUDIT        pawl.audit         decisions that no longer fit their group
 //	PAWL_QUARANTINE   pawl.quarantine    bytes that could not be understood; bounded, the oldest go first
 //	pawl_groups, pawl_batches, pawl_aliases, pawl_cursors, pawl_baselines, pawl_services, pawl_leases    key-value buckets, values up to MaxValue
+//	pawl_repos        key-value bucket, values up to MaxValue
 //	pawl_sessions     key-value bucket, values up to MaxValue, each for KeepSessions after its last change
 //	pawl_objects      object store, content-addressed: the name of an object is the SHA-256 of its bytes
 //

@@ -55,6 +55,7 @@ type Options struct {
 type Queue struct {
 	Findings, Flags, Audit                                 *Log
 	Groups, Batches, Aliases, Cursors, Baselines, Services *Bucket
+	Repos                                                  *Bucket // what is known of the repositories that pull requests go to
 	Sessions                                               *Bucket // each value for KeepSessions after its last change
 	Objects                                                *Objects
 	lg                                                     *slog.Logger

@@ -191,7 +191,7 @@ func (q *Queue) ensureBuckets(ctx context.Context) error {
 		age    time.Duration // since its last change at which any key expires; 0: never
 	}{
 		{&q.Groups, "groups", 0, 0}, {&q.Batches, "batches", 0, 0}, {&q.Aliases, "aliases", 0, 0}, {&q.Cursors, "cursors", 0, 0},
-		{&q.Baselines, "baselines", 0, 0}, {&q.Services, "services", 0, 0}, {&q.Sessions, "sessions", 0, KeepSessions},
+		{&q.Baselines, "baselines", 0, 0}, {&q.Services, "services", 0, 0}, {&q.Repos, "repos", 0, 0}, {&q.Sessions, "sessions", 0, KeepSessions},
 		{&q.leases, "leases", time.Minute, 0},
 	} {
 		name := q.opts.Prefix + "_" + b.name

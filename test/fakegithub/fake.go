@@ -116,6 +116,7 @@ type Fake struct {
 	s      State
 	faults []*Fault
 	stale  map[string]int
+	closed map[string]string // beginnings of paths that no tree may hold, with GitHub's words
 	rate   struct {
 		used  int
 		reset time.Time
@@ -218,6 +219,16 @@ func (f *Fake) Edit(owner, name string, fn func(*Repo)) error {
 		r.OldNames = append(r.OldNames, old)
 	}
 	return f.persist()
+}
+
+// Refuse has every tree refused that holds a path with this beginning: 403, in these words.
+func (f *Fake) Refuse(prefix, words string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed == nil {
+		f.closed = map[string]string{}
+	}
+	f.closed[prefix] = words
 }
 
 // Pulls gives copies of a repository's pull requests, oldest first.

@@ -214,6 +214,11 @@ func createTree(c *call) reply {
 		if e.Path == "" || path.Clean(e.Path) != e.Path || e.Path[0] == '/' || strings.HasPrefix(e.Path, "..") || strings.Contains("/"+e.Path+"/", "/.git/") {
 			return fail(422, "tree.path contains a malformed path component")
 		}
+		for prefix, words := range c.closed {
+			if strings.HasPrefix(e.Path, prefix) {
+				return fail(403, words)
+			}
+		}
 		entries[i] = treeEntry{mode: e.Mode, path: e.Path}
 		switch {
 		case e.Content != nil && e.SHA != nil:

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ratchet"
+)
+
+func openCommand(a *app) *cobra.Command {
+	var server string
+	cmd := &cobra.Command{
+		Use:   "open OWNER/NAME",
+		Short: "let pawl propose cases to a repository, before its warm-up ends or after it stopped",
+		Long: "At first pawl only ranks what it finds, for ghpr.limits.warm_up (7 days), and proposes the onboarding alone. Later it stops where too many new failures\n" +
+			"come at once, which tells of a broken rule or exporter. This tells the running service to go on with a repository of targets.",
+		Example: "  pawl open acme/shop",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.running = true
+			r, err := a.service(server)
+			if err != nil {
+				return err
+			}
+			ask, err := json.Marshal(map[string]string{"repo": args[0]})
+			if err != nil {
+				return err
+			}
+			if _, _, err = r.call(cmd.Context(), http.MethodPost, "/v1/open", ask); err != nil {
+				if _, unknown := err.(absent); unknown {
+					return usageError(fmt.Errorf("no line of targets of the service names %s", shown(args[0])), "targets in pawl.yaml")
+				}
+				return err
+			}
+			if a.json {
+				return a.printJSON(struct {
+					Kind string `json:"kind"`
+					Repo string `json:"repo"`
+				}{"open", args[0]})
+			}
+			_, err = fmt.Fprintf(a.stdout, "pawl proposes cases to %s from now on\n", shown(args[0]))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "the service's `URL` (default listen.http)")
+	return cmd
+}
+
+// onboarding are the files that a repository begins with.
+func onboarding(t ratchet.Target) []ghpr.File {
+	return []ghpr.File{
+		{Path: "pawl.yaml", Content: fmt.Sprintf("# pawl's settings for this repository; `pawl config schema` describes every key.\n"+
+			"enabled: true          # false: pawl writes nothing here\ntargets:\n  - service: %q\n    repo: %s\n    base: %s\n    set: %s\n", t.Service, t.Repo, t.Base, t.Set)},
+		{Path: ".github/workflows/pawl.yml", Content: fmt.Sprintf(workflow, t.Base, t.Set)},
+		{Path: t.Set + "/README.md", Content: fmt.Sprintf(setReadme, t.Set)},
+	}
+}
+
+// workflow listens to merge_group too: a required check that never reports there would hang the queue.
+const workflow = `name: pawl
+on:
+  pull_request:
+    branches: [%[1]s]
+  merge_group:
+permissions:
+  contents: read
+jobs:
+  verify:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+        with: {fetch-depth: 0}
+      - uses: actions/setup-go@v5
+        with: {go-version: stable}
+      - run: go install github.com/pawl-dev/pawl/cmd/pawl@latest
+      # No change deletes or loosens a case without a stated reason.
+      - run: pawl verify --base origin/%[1]s --set %[2]s
+      # Run your agent over the set: replace the command by the one that starts it.
+      # - run: pawl check --set %[2]s --run "./run-agent"
+`
+
+const setReadme = `# Regression cases
+
+Each directory below this one holds one failure that an agent had in production: ` + "`case.yaml`" + ` says what must not happen again, ` + "`trace.json`" + ` is the recording,
+with personal data and secrets replaced. pawl proposes new ones by pull request. The set only grows and tightens: ` + "`pawl verify --base REF --set %[1]s`" + ` tells
+whether a change loosens a case, and ` + "`pawl check --set %[1]s --run COMMAND`" + ` runs an agent over all of them.
+`
