@@ -14,6 +14,19 @@ import (
 // MaxControls is how many healthy runs of a route are looked at for one case.
 const MaxControls = 8
 
+// maxControl bounds the text of a healthy run that is looked at, in bytes.
+const maxControl = 256 << 10
+
+// lookedAt are the first of the controls that are not too large.
+func lookedAt(controls []trajectory.Trace) (out []trajectory.Trace) {
+	for _, t := range controls {
+		if len(out) < MaxControls && admit.Size(t) <= maxControl {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // healthy redacts the controls as the recording was and keeps those that still pass.
 func (m *Maker) healthy(controls []trajectory.Trace, base *baseline.Snapshot, redacted record.Redact) (out []*trajectory.Trajectory, err error) {
 	for _, t := range controls {

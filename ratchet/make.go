@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -67,9 +68,19 @@ func (m *Maker) Make(traces []trajectory.Trace, f classify.Finding, s Sightings,
 	if len(traces) == 0 {
 		return Made{}, &Refused{"no trace of it is at hand"}
 	}
+	s.Controls = lookedAt(s.Controls)
+	made, err := m.make(upTo(traces, f.TraceID()), f, s, base)
+	if reason, refused := AsRefused(err); refused && len(s.Controls) > 0 && strings.HasPrefix(reason, secondLook) {
+		// What one of the healthy runs gives away by its context looks like something in this one that is none: better a case without them.
+		s.Controls = nil
+		return m.make(upTo(traces, f.TraceID()), f, s, base)
+	}
+	return made, err
+}
+
+// make is Make of traces in order.
+func (m *Maker) make(traces []trajectory.Trace, f classify.Finding, s Sightings, base *baseline.Snapshot) (Made, error) {
 	session := m.Redactor.Session()
-	traces = upTo(traces, f.TraceID())
-	s.Controls = s.Controls[:min(len(s.Controls), MaxControls)]
 	redacted := redactor(session, append(slices.Clone(traces), s.Controls...))
 	r, err := m.prove(traces, f, base, redacted)
 	if err != nil {
@@ -304,6 +315,9 @@ func provenance(recorded string, f classify.Finding, s Sightings, counts map[red
 // maxCase bounds the two files of a case together, in bytes: a reviewer is to open them, and ten of them make a pull request.
 const maxCase = 8 << 20
 
+// secondLook begins the reason of a case that is refused for what is still in it.
+const secondLook = "a second look found what redaction had missed: "
+
 // seal renders the case and lets nothing out that still looks like a secret or like personal data.
 func seal(c regcase.Case, why string, trace []byte, session *redact.Session) (Made, error) {
 	digest, err := c.Digest()
@@ -322,7 +336,7 @@ func seal(c regcase.Case, why string, trace []byte, session *redact.Session) (Ma
 	}
 	for _, b := range [][]byte{text, trace, []byte(why)} {
 		if err := session.Verify(b); err != nil {
-			return Made{}, &Refused{"a second look found what redaction had missed: " + err.Error()}
+			return Made{}, &Refused{secondLook + err.Error()}
 		}
 	}
 	return Made{Case: c, Digest: digest, Why: why, YAML: text, Trace: trace}, nil

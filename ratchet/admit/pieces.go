@@ -214,6 +214,9 @@ func listWithout(v pcommon.Value, p piece, gone map[piece]bool) pcommon.Value {
 	return pcommon.NewValueStr("[" + string(bytes.Join(stay, []byte(","))) + "]")
 }
 
+// Size is about how many bytes of text a trace holds.
+func Size(t trajectory.Trace) int { return sizeOf([]trajectory.Trace{t}) }
+
 // sizeOf is about how many bytes of text the traces hold.
 func sizeOf(traces []trajectory.Trace) (n int) {
 	for t := range traces {
