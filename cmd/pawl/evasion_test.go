@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+	"github.com/pawl-dev/pawl/ratchet/rename"
 )
 
 // TestEvasions runs pawl verify on every pair of the corpus in test/evasion: a repository whose main branch holds the base, and a change of it. Its
@@ -24,24 +27,24 @@ func TestEvasions(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no corpus: %v", err)
 	}
-	caught := 0
+	evasions := 0
 	for _, file := range files {
 		archive, err := txtar.ParseFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, pair := range archive.Files {
+			if !bytes.Contains(pair.Data, []byte("expect 0")) {
+				evasions++
+			}
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar")+"/"+pair.Name, func(t *testing.T) {
 				e := evade(t, template, string(pair.Data))
 				t.Logf("%-70s expected %-50s got %s", t.Name(), strings.Join(e.want, " "), strings.Join(e.got, " "))
-				if e.want[0] != "0" {
-					caught++
-				}
 			})
 		}
 	}
-	if caught < 45 && !t.Failed() {
-		t.Errorf("the corpus holds %d evasions", caught)
+	if evasions < 45 {
+		t.Errorf("the corpus holds %d evasions", evasions)
 	}
 }
 
@@ -150,6 +153,8 @@ func (e *evasion) do(verb string, args []string) {
 		e.t.Setenv(name, value)
 	case "replace":
 		e.replace(args)
+	case "migrate":
+		e.migrate(args[0], args[1])
 	default:
 		e.file(verb, args)
 	}
@@ -170,6 +175,37 @@ func (e *evasion) replace(args []string) {
 			e.t.Fatal(err)
 		}
 	}
+}
+
+// migrate renames a tool in the whole set as pawl migrate does.
+func (e *evasion) migrate(tool, to string) {
+	src := os.DirFS("regressions")
+	set, problems := regcase.ReadSet(src)
+	if len(problems) > 0 {
+		e.t.Fatal(problems)
+	}
+	n := regcase.Rename{Tool: tool, To: to, Reason: "the carrier calls it a shipment now", Issue: "#9"}
+	for _, c := range set.All() {
+		trace, err := regcase.ReadTrace(src, c)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		renamed, recording, err := rename.Apply(n, c.Case, trace)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		text, err := regcase.Encode(renamed)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		e.file("write", []string{"regressions/" + c.Dir + "/case.yaml", string(text)})
+		e.file("write", []string{"regressions/" + c.Dir + "/trace.json", string(recording)})
+	}
+	text, err := regcase.EncodeRenames(append(set.Renames, n))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.file("write", []string{"regressions/renames.yaml", string(text)})
 }
 
 func (e *evasion) file(verb string, args []string) {

@@ -4,16 +4,30 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
 // maxLoosened is how many cases one change may loosen, each with its waiver.
 const maxLoosened = 3
 
-// bulk refuses a change that loosens many cases at once, waived or not: a reviewer looks at three waivers and waves at thirty.
+// Erased stands in a case for what was taken out of it for a person's sake.
+const Erased = "[erased]"
+
+// bulkField is the field of a waiver beside pawl.yaml that lists, as its head, the cases that a decision on policy loosens.
+const bulkField = "/bulk"
+
+// bulk refuses a change that loosens many cases at once, waived or not: a reviewer looks at three waivers and waves at thirty. Not counted are cases
+// of which nothing is gone but personal data, and those that a change of policy lists; each of their loosenings is waived by itself all the same. A
+// rename is no loosening at all (renames.go).
 func (r *Report) bulk(base, head Version) {
+	listed := r.listed(base.Config, head.Config)
 	var cases []string
 	for _, f := range r.Findings {
-		if f.Case != "" && !slices.Contains(cases, f.Case) && !exempt(f, base, head) {
+		if f.Case != "" && !slices.Contains(cases, f.Case) && !slices.Contains(listed, f.Case) && !r.erased(f.Case, base, head) {
 			cases = append(cases, f.Case)
 		}
 	}
@@ -25,4 +39,111 @@ func (r *Report) bulk(base, head Version) {
 		len(cases), maxLoosened, strings.Join(cases[:min(len(cases), 10)], ", "))})
 }
 
-func exempt(*Finding, Version, Version) bool { return false }
+// listed are the cases that a fresh waiver of a change of policy lists.
+func (r *Report) listed(base, head Config) []string {
+	more, ok := beyond(base.Waivers, head.Waivers)
+	if !ok || !slices.ContainsFunc(r.Findings, func(f *Finding) bool {
+		return f.Case == "" && strings.HasPrefix(f.Field, "/policy/") && f.Waiver != nil
+	}) {
+		return nil
+	}
+	var all []string
+	for _, w := range more {
+		var ids []string
+		if w.Field == bulkField && Unfit(w) == "" && json.Unmarshal(w.Head, &ids) == nil {
+			all = append(all, ids...)
+		}
+	}
+	return all
+}
+
+// erased says that a case differs in nothing but texts of which pieces gave way to Erased.
+func (r *Report) erased(id string, base, head Version) bool {
+	for dir, b := range base.Sets {
+		for place, was := range b.Cases {
+			h := head.Sets[dir]
+			if was.Case.ID == id && h != nil && h.Cases[place] != nil {
+				return r.onlyErased(id, b, h, was, h.Cases[place])
+			}
+		}
+	}
+	return false
+}
+
+func (r *Report) onlyErased(id string, base, head *Set, was, is *Entry) bool {
+	for _, f := range r.Findings {
+		if f.Case == id && f.Field != "/trace/sha256" && !blanked(jsontext.Value(f.Base), jsontext.Value(f.Head)) {
+			return false
+		}
+	}
+	before, err := base.trace(was)
+	if err != nil {
+		return false
+	}
+	after, err := head.trace(is)
+	return err == nil && blanked(before, after)
+}
+
+// blanked says that head is base with pieces of its texts, or whole numbers, replaced by Erased.
+func blanked(base, head jsontext.Value) bool {
+	var b, h any
+	if json.Unmarshal(base, &b) != nil || json.Unmarshal(head, &h) != nil {
+		return false
+	}
+	return blankedValue(b, h)
+}
+
+func blankedValue(base, head any) bool {
+	switch b := base.(type) {
+	case map[string]any:
+		h, ok := head.(map[string]any)
+		if !ok || len(h) != len(b) {
+			return false
+		}
+		for k := range b {
+			if v, there := h[k]; !there || !blankedValue(b[k], v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		h, ok := head.([]any)
+		if !ok || len(h) != len(b) {
+			return false
+		}
+		for i := range b {
+			if !blankedValue(b[i], h[i]) {
+				return false
+			}
+		}
+		return true
+	case string:
+		h, ok := head.(string)
+		return ok && blankedText(b, h)
+	case float64:
+		return base == head || head == Erased
+	}
+	return base == head
+}
+
+func blankedText(base, head string) bool {
+	kept := strings.Split(head, Erased)
+	if len(kept) == 1 {
+		return base == head
+	}
+	first, last := kept[0], kept[len(kept)-1]
+	if !strings.HasPrefix(base, first) || !strings.HasSuffix(base[len(first):], last) {
+		return false
+	}
+	rest := base[len(first) : len(base)-len(last)]
+	for _, piece := range kept[1 : len(kept)-1] {
+		i := strings.Index(rest, piece)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(piece):]
+	}
+	return true
+}
+
+var _ = regcase.CaseFile

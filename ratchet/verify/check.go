@@ -27,6 +27,7 @@ func (v Version) digests() map[string]string {
 		for place, e := range s.Cases {
 			out[dir+"/"+place] = e.TraceSHA + string(canonical(e.Case)) + string(canonical(e.Waivers)) + fmt.Sprint(e.Untracked)
 		}
+		out[dir+"/"+regcase.RenamesFile] = string(canonical(s.Renames))
 		for name, sum := range s.Stubs {
 			out[dir+"/"+name] = sum
 		}
@@ -53,6 +54,7 @@ func Check(base, head Version, o Options) (*Report, error) {
 	for _, dir := range slices.Sorted(maps.Keys(base.Sets)) {
 		b := base.Sets[dir]
 		h := cmpOrEmpty(head.Sets[dir], dir)
+		b = r.renamed(b, h)
 		first := len(r.Findings)
 		r.sets(b, h, o.Now)
 		r.selection(base.Config, head.Config, b)
@@ -101,13 +103,13 @@ func (r *Report) waive(head *Set, findings []*Finding) {
 
 // waiveConfig lets through what the waivers beside pawl.yaml name: its own fields, and the team's tool answers, which are no case's.
 func (r *Report) waiveConfig(base, head Config) {
-	more, ok := fresh(base.Waivers, head.Waivers)
+	more, ok := beyond(base.Waivers, head.Waivers)
 	if !ok {
 		return
 	}
 	var own []*Finding
 	for _, f := range r.Findings {
-		if f.Case == "" && f.Waivable {
+		if f.Case == "" && f.Waivable && f.Waiver == nil {
 			own = append(own, f)
 		}
 	}

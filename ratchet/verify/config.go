@@ -254,7 +254,7 @@ func (r *Report) config(base, head Config) error {
 			r.Findings = append(r.Findings, &Finding{Kind: Loosened, Path: head.Path, Difference: d, Why: sentence(d), Waivable: true})
 		}
 	}
-	if _, ok := fresh(base.Waivers, head.Waivers); !ok {
+	if _, ok := beyond(base.Waivers, head.Waivers); !ok {
 		r.Findings = append(r.Findings, &Finding{Kind: Rewritten, Path: WaiversOf(head.Path), Why: "waivers that were there before were changed or removed: that file is only added to"})
 	}
 	return nil

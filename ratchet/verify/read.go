@@ -24,13 +24,13 @@ func ReadSet(repo fs.FS, dir string) *Set {
 		s.Bar(err.Error())
 		return s
 	}
-	s.files = sub
 	set, problems := regcase.ReadSet(sub)
+	s.files, s.stubs, s.Renames = sub, set.Stubs, set.Renames
 	for _, e := range set.All() {
 		s.Cases[e.Dir] = &Entry{Case: e.Case, TraceSHA: e.TraceSHA, Waivers: e.Waivers, read: e}
 	}
 	for _, stub := range set.Stubs {
-		s.Stubs[stub.Path] = fmt.Sprintf("%s %t %s", stub.SHA256, stub.Executable, stub.Tool)
+		s.Stubs[stub.Path] = stubText(stub)
 	}
 	for _, p := range problems {
 		s.Problems = append(s.Problems, Problem{p.Path, p.Err.Error()})
@@ -39,7 +39,12 @@ func ReadSet(repo fs.FS, dir string) *Set {
 }
 
 // trace reads the recording of a case.
-func (s *Set) trace(e *Entry) ([]byte, error) { return regcase.ReadTrace(s.files, e.read) }
+func (s *Set) trace(e *Entry) ([]byte, error) {
+	if e.recording != nil {
+		return e.recording, nil
+	}
+	return regcase.ReadTrace(s.files, e.read)
+}
 
 // notDirectory says what stands in the way to a directory, "" if it is one or is not there.
 func notDirectory(repo fs.FS, dir string) string {

@@ -15,10 +15,12 @@ import (
 type Set struct {
 	Dir      string            // in the repository, with forward slashes
 	Cases    map[string]*Entry // by directory inside the set; specimens lie below their case
+	Renames  []regcase.Rename  // of renames.yaml
 	Stubs    map[string]string // digest, whether it is executed, and tool of the team's own tool answers, by path inside the set
 	Problems []Problem         // what could not be read, or has no place in a set
 
 	files fs.FS // what lies in Dir
+	stubs map[string]regcase.StubFile
 }
 
 // Entry is a case, or a further specimen of one.
@@ -28,7 +30,8 @@ type Entry struct {
 	Waivers   []Waiver
 	Untracked bool // it lies in a work tree and git does not know it: a commit would not hold it
 
-	read *regcase.Entry
+	read      *regcase.Entry
+	recording []byte // trace.json under another name; nil: as it lies there
 }
 
 // Problem is what of a set cannot be read, with its path inside the set; "" is all of it.
@@ -153,7 +156,7 @@ func (r *Report) entry(base, head *Set, dir string, now time.Time) {
 	if Whole(ds) == Stricter {
 		r.Tightened++
 	}
-	more, ok := fresh(b.Waivers, h.Waivers)
+	more, ok := beyond(b.Waivers, h.Waivers)
 	if !ok {
 		own = append(own, &Finding{Kind: Rewritten, Case: b.Case.ID, Path: base.Dir + "/" + dir + "/" + regcase.WaiversFile, Why: "waivers that were there before were changed or removed: that file is only added to"})
 	}

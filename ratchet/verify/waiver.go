@@ -14,23 +14,13 @@ import (
 // digest, "sha256:" and the hex of its canonical JSON. It counts only in the change that brings it: what base already holds has been used.
 type Waiver = regcase.Waiver
 
-// fresh returns the waivers that head has beyond those of base. ok is false if base's are not all there, first and as they were.
-func fresh(base, head []Waiver) (more []Waiver, ok bool) {
-	if len(head) < len(base) {
-		return nil, false
-	}
-	for i := range base {
-		if string(canonical(base[i])) != string(canonical(head[i])) {
-			return nil, false
-		}
-	}
-	return head[len(base):], true
-}
-
 // apply gives each loosening of one place the first unused waiver that names exactly it. It returns what is to be said of those that waive nothing.
 func apply(findings []*Finding, waivers []Waiver, path string) (notes []Note) {
 	var used []*Finding
 	for i, w := range waivers {
+		if w.Field == bulkField {
+			continue // it lists cases, for bulk
+		}
 		if why := Unfit(w); why != "" {
 			notes = append(notes, Note{Path: path, Text: fmt.Sprintf("waiver %d of %s waives nothing: %s", i+1, w.Field, why)})
 			continue
