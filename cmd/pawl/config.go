@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ratchet/gate"
+	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
 func configCommand(a *app) *cobra.Command {
@@ -130,15 +133,17 @@ func (a *app) printConfig(cfg config.Config) error {
 
 func configSchema(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema",
-		Short: "print the JSON Schema of pawl.yaml",
-		Long: "Prints a JSON Schema (draft 2020-12) that describes every key. Editors with a YAML language server use it when the\n" +
-			"first line of pawl.yaml is: # yaml-language-server: $schema=pawl.schema.json",
-		Example: "  pawl config schema > pawl.schema.json",
-		RunE: func(*cobra.Command, []string) error {
-			text, err := config.Schema()
+		Use:   "schema [pawl.yaml|case|waivers|fixtures|renames|input]",
+		Short: "print the JSON Schema of pawl.yaml, or of what lies in a set",
+		Long: "Prints a JSON Schema (draft 2020-12) that describes every key: of pawl.yaml, of case.yaml, waivers.yaml, _fixtures/<tool>.yaml and renames.yaml of a\n" +
+			"set, or of the file that PAWL_INPUT names, which an agent reads. Editors with a YAML language server use it when the\n" +
+			"first line of the file is: # yaml-language-server: $schema=pawl.schema.json",
+		Example: "  pawl config schema > pawl.schema.json\n  pawl config schema case > case.schema.json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			text, err := schemaOf(append(args, "pawl.yaml")[0])
 			if err != nil {
-				return fmt.Errorf("describing pawl.yaml: %w", err)
+				return err
 			}
 			if a.json {
 				return a.printJSON(json.RawMessage(text))
@@ -147,4 +152,20 @@ func configSchema(a *app) *cobra.Command {
 			return err
 		},
 	}
+}
+
+func schemaOf(name string) ([]byte, error) {
+	switch {
+	case name == "pawl.yaml":
+		text, err := config.Schema()
+		if err != nil {
+			return nil, fmt.Errorf("describing pawl.yaml: %w", err)
+		}
+		return text, nil
+	case name == "input":
+		return gate.InputSchema, nil
+	case slices.Contains(regcase.SchemaNames(), name):
+		return regcase.Schema(name)
+	}
+	return nil, usageError(fmt.Errorf("there is no schema of %q", name), "pawl config schema --help")
 }

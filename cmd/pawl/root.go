@@ -21,12 +21,13 @@ import (
 // a cobra.Command whose RunE speaks only to the app; add its name here.
 var commands = []func(*app) *cobra.Command{
 	demoCommand,
-	serveCommand,
+	serveCommand, openCommand,
 	classifyCommand,
 	trajectoryCommand,
 	absorbCommand,
-	verifyCommand,
 	checkCommand, varianceCommand,
+	verifyCommand,
+	waiveCommand, quarantineCommand, retireCommand, migrateCommand, healthCommand, exportCommand,
 	baselineCommand, toolsCommand,
 	rulesCommand,
 	doctorCommand,
