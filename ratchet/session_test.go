@@ -548,3 +548,20 @@ func TestReplayedSession(t *testing.T) {
 }
 
 func stringValue(s string) pcommon.Value { return pcommon.NewValueStr(s) }
+
+// TestASessionThatIsJudgedInPartTakesNothingBack: where the traces are not to be had, what the team's own rules said of the session stays said.
+func TestASessionThatIsJudgedInPartTakesNothingBack(t *testing.T) {
+	for _, c := range []struct {
+		left int
+		all  bool
+		want int
+	}{{0, true, 2}, {0, false, 0}, {1, true, 0}} {
+		s := Session{Left: c.left, Said: &Previous{Revision: "r", Fingerprints: []string{"a", "b"}}}
+		if got := s.replaces(nil, c.all); len(got.Fingerprints) != c.want {
+			t.Errorf("left %d, all %v: takes back %q", c.left, c.all, got.Fingerprints)
+		}
+	}
+	if (&Session{}).replaces(nil, true) != nil {
+		t.Error("a session that said nothing takes something back")
+	}
+}
