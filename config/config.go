@@ -174,8 +174,8 @@ type GHPRLimits struct {
 	CasesPerPR int      `yaml:"cases_per_pr" min:"1" max:"50" doc:"cases in one pull request"`
 	Hold       Duration `yaml:"hold" doc:"how long a new group waits for others, so that one incident is one pull request"`
 	Pause      Duration `yaml:"pause" doc:"between two writes; GitHub asks for a second"`
-	CoolDown   Duration `yaml:"cool_down" doc:"after a merge, how long the next pull request for the same label and service waits"`
-	WarmUp     Duration `yaml:"warm_up" doc:"at first, how long failures are ranked and only the onboarding is proposed; pawl open ends it"`
+	CoolDown   Duration `yaml:"cool_down" null:"none" doc:"after a merge, how long the next pull request for the same label and service waits"`
+	WarmUp     Duration `yaml:"warm_up" null:"none" doc:"at first, how long failures are ranked and only the onboarding is proposed; pawl open ends it"`
 	NewGroups  int      `yaml:"new_groups" min:"0" doc:"new failures within an hour, after the warm-up, at which pawl stops and says that a rule or an exporter is broken; 0 = never"`
 }
 
@@ -260,7 +260,15 @@ type Absorb struct {
 
 // Gate says how pawl check runs an agent.
 type Gate struct {
-	LiveTools []string `yaml:"live_tools" doc:"tools that may run for real during a check"`
+	LiveTools  []string   `yaml:"live_tools" doc:"tools that may run for real during a check"`
+	Embeddings Embeddings `yaml:"embeddings" doc:"an OpenAI-compatible endpoint that compares replies by meaning during a check; without one other words are not decided"`
+}
+
+// Embeddings is an OpenAI-compatible endpoint: POST <base_url>/embeddings.
+type Embeddings struct {
+	BaseURL string `yaml:"base_url" null:"none" doc:"address of the endpoint, such as https://api.openai.com/v1"`
+	Model   string `yaml:"model" null:"none" doc:"pinned name of the embedding model"`
+	APIKey  Secret `yaml:"api_key" null:"none" doc:"key for the endpoint"`
 }
 
 // Target maps services to the repository their cases go to.

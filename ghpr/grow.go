@@ -115,6 +115,9 @@ func (w *run) prepareGrowth(ctx context.Context, u *Update) error {
 	return w.buildGrowth(ctx, u, head)
 }
 
+// maxApart is how often the pull request is asked whether it has taken notice of its branch: GitHub may be late by many minutes.
+const maxApart = 30
+
 // alone leaves the pull request be once people have begun to act on it.
 func (w *run) alone(ctx context.Context, u *Update) error {
 	p, err := w.readPull(ctx)
@@ -174,7 +177,14 @@ func (w *run) wholeBranch(ctx context.Context, u *Update) (string, error) {
 		if !w.in.ours(c.Message) {
 			return "", w.leave(u, "somebody pushed to its branch")
 		}
-		return "", w.wait("the pull request and its branch do not agree yet", w.now().Add(30*time.Second))
+		const apart = "the pull request and its branch do not agree"
+		if w.in.Search == nil {
+			w.in.Search = map[string]int{}
+		}
+		if w.in.Search[apart]++; w.in.Search[apart] > maxApart {
+			return "", w.leave(u, apart)
+		}
+		return "", w.wait(apart+" yet", w.now().Add(30*time.Second))
 	}
 	cmp, err := w.gh.Compare(ctx, w.in.FullName, w.in.Base, head)
 	if err != nil {

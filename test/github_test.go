@@ -127,7 +127,7 @@ ghpr:
   mode: open
   base_url: %s
   token: ${env:PAWL_TEST_TOKEN}
-  limits: {per_hour: 50, per_day: 50, open: 50, cases_per_pr: 50, hold: 2s, pause: 1ms, cool_down: 0s, warm_up: 0s}
+  limits: {per_hour: 50, per_day: 50, open: 50, cases_per_pr: 50, hold: 2s, pause: 1ms, cool_down: null, warm_up: null}
 targets: [{service: "*", repo: %s/%s, base: main, set: regressions}]
 `, dir, g.URL, ghOwner, ghRepo)
 }

@@ -51,9 +51,12 @@ func (h Human) Close(repo string, n int) error {
 
 // Reopen opens a closed pull request again.
 func (h Human) Reopen(repo string, n int) error {
-	return h.pull(repo, n, func(_ *Repo, p *Pull) error {
+	return h.pull(repo, n, func(r *Repo, p *Pull) error {
 		if p.Merged {
 			return errors.New("is merged")
+		}
+		if head := r.git.head(p.Head); head != "" {
+			p.HeadSHA = head // what was pushed meanwhile is in it again
 		}
 		p.State, p.ClosedAt, p.ClosedBy = "open", time.Time{}, ""
 		return nil
