@@ -29,7 +29,7 @@ func (c Config) Validate() error {
 
 func (c Config) conflicts() []conflict {
 	return slices.Concat(
-		c.openListeners(), c.samePorts(), c.certificates(), c.queueConflicts(), c.times(), c.proposals(), c.judgeConflicts(),
+		c.openListeners(), c.samePorts(), c.certificates(), c.queueConflicts(), c.times(), c.proposals(), c.judgeConflicts(), c.gateConflicts(),
 		c.toolConflicts(), c.policyConflicts(), c.names(), c.ruleConflicts(), c.priceConflicts(), c.labelConflicts(),
 	)
 }
@@ -194,6 +194,17 @@ func (c Config) judgeConflicts() []conflict {
 		found = append(found, conflict{"judge.enabled", "`judge` is enabled and `judge.api_key` is missing", "write api_key: ${env:NAME}"})
 	}
 	return found
+}
+
+func (c Config) gateConflicts() []conflict {
+	e := c.Gate.Embeddings
+	switch {
+	case e.BaseURL == "" && (e.Model != "" || e.APIKey.given()):
+		return []conflict{{"gate.embeddings", "`gate.embeddings` has no `base_url`", "write the address of the endpoint, such as https://api.openai.com/v1"}}
+	case e.BaseURL != "" && e.Model == "":
+		return []conflict{{"gate.embeddings", "`gate.embeddings` has no `model`", "name the model: the same words give other numbers with another"}}
+	}
+	return nil
 }
 
 func (c Config) toolConflicts() []conflict {
