@@ -251,3 +251,44 @@ func TestBaseRenamed(t *testing.T) {
 		})
 	}
 }
+
+func TestOwned(t *testing.T) {
+	const text = "# owners\n*.md @docs\n/regressions/ @ana\npawl.yaml @ana @bob # both\n.github/** @ops\nregressions/free/\nsrc @dev\n"
+	for path, want := range map[string]bool{"regressions/": true, "regressions/loop/x/case.yaml": true, "sub/regressions/x": false, "pawl.yaml": true, "sub/pawl.yaml": true,
+		".github/workflows/pawl.yml": true, "regressions/free/x": false, "README.md": true, "a/b.md": true, "src/a.go": true, "lib/src/a.go": true, "main.go": false} {
+		if got := Owned(text, path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if Owned("", "x") || !Owned("* @all", "a/b/c") {
+		t.Error("nobody, or all")
+	}
+}
+
+func TestMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		r, err := New(quiet(), g.opt)
+		must(t, err)
+		ask := func() string {
+			out, err := r.Missing(t.Context(), repoName, "main", []string{"pawl", "verify"}, []string{"regressions/", "pawl.yaml"})
+			must(t, err)
+			return strings.Join(out, "; ")
+		}
+		if got := ask(); got != "no check named like pawl or verify is required on main; no code owner for regressions/, pawl.yaml" {
+			t.Error(got)
+		}
+		must(t, second(g.fake.Human("ana").Push(repoName, "main", "CODEOWNERS", "/regressions/ @ana\n/pawl.yaml @ana\n")))
+		must(t, g.fake.Edit("acme", "shop", func(r *fakegithub.Repo) { r.Checks = []string{"build", "pawl / Verify"} }))
+		if got := ask(); got != "the rules of main do not ask for a review by code owners" {
+			t.Error(got)
+		}
+		must(t, g.fake.Edit("acme", "shop", func(r *fakegithub.Repo) { r.Owners = true }))
+		if got := ask(); got != "" {
+			t.Error(got)
+		}
+		if len(g.fake.Ledger()) != 0 {
+			t.Error("it wrote")
+		}
+	})
+}

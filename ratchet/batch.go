@@ -35,6 +35,8 @@ type Batch struct {
 
 	Onboard *Onboarding `json:"onboard,omitzero"` // the batch is a repository's onboarding, with one example case
 
+	Advisory []string `json:"advisory,omitzero"` // what keeps the base's rules from holding the set, as its pull request says
+
 	LateSince time.Time `json:"late_since,omitzero"` // when the first of the cases that wait to join the open pull request did
 	LateBody  string    `json:"late_body,omitzero"`  // object with the body of the intent's update
 	Sealed    string    `json:"sealed,omitzero"`     // why the open pull request takes no more cases
@@ -203,8 +205,17 @@ func (b *Batch) files(files *[]ghpr.File, body *[]ghpr.Block, m Member, content 
 
 // body puts the evidence between what comes before and after it.
 func (b *Batch) body(evidence []ghpr.Block) []ghpr.Block {
-	out := []ghpr.Block{{Text: b.lead()}, {Text: b.gone()}, {Text: b.table()}, {Text: b.began(), Optional: true}}
+	out := []ghpr.Block{{Text: b.lead()}, {Text: b.gone()}, {Text: b.advisory(), Optional: true}, {Text: b.table()}, {Text: b.began(), Optional: true}}
 	return append(append(out, evidence...), ghpr.Block{Text: meaning})
+}
+
+// advisory tells what would let a change loosen the set unseen.
+func (b *Batch) advisory() string {
+	if len(b.Advisory) == 0 {
+		return ""
+	}
+	return "**Advisory only**, as the branch is protected now: " + ghpr.Inline(strings.Join(b.Advisory, "; "), 400) + ". Require `pawl verify`, and code owners for the set, " +
+		"`pawl.yaml` and the workflow, and the set holds."
 }
 
 // gone tells which cases should not be merged after all.

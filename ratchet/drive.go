@@ -111,6 +111,7 @@ func (a *Absorber) freeze(ctx context.Context, now time.Time, b *Batch) (frozen 
 	if out, err := a.sift(ctx, b); out || err != nil {
 		return false, err
 	}
+	b.Advisory = a.unguarded(ctx, b)
 	in, err := a.intent(ctx, b)
 	if err != nil {
 		return false, a.fault(ctx, now, b, err)
@@ -125,11 +126,26 @@ func (a *Absorber) freeze(ctx context.Context, now time.Time, b *Batch) (frozen 
 			return errRace
 		}
 		if stored.Intent == nil {
-			stored.Intent, stored.Body, stored.Shut, stored.Fault = &small, body, true, ""
+			stored.Intent, stored.Body, stored.Shut, stored.Fault, stored.Advisory = &small, body, true, "", b.Advisory
 		}
 		*b = *stored
 		return nil
 	})
+}
+
+// GuardWords and GuardPaths are what a base's rules should name for the set to hold: a required check, and code owners.
+var GuardWords = []string{"pawl", "verify"}
+
+// GuardPaths are the set, pawl.yaml and the workflow.
+func GuardPaths(set string) []string { return []string{set + "/", "pawl.yaml", workflowFile} }
+
+// unguarded asks what keeps the base's rules from holding the set. Who may not ask says nothing.
+func (a *Absorber) unguarded(ctx context.Context, b *Batch) []string {
+	missing, err := a.pr.Missing(ctx, b.Repo, b.Base, GuardWords, GuardPaths(b.Set))
+	if err != nil {
+		a.lg.Debug("the rules of the base branch are not told", "repo", b.Repo, "base", b.Base, "err", err)
+	}
+	return missing
 }
 
 // intent renders and freezes the batch's change.

@@ -75,6 +75,17 @@ func TestTakenBackAfterItWasSent(t *testing.T) {
 	}
 }
 
+// TestAdvisoryOnly: the pull request says what keeps the base from holding the set.
+func TestAdvisoryOnly(t *testing.T) {
+	q, f := testQueue(t), testFake(t)
+	a := absorberOver(t, q, f.Transport(), Options{Mode: ghpr.ModeOpen})
+	judge(t, q, "loop", 1)
+	round(t, a, noon)
+	if p := f.Pulls("acme", "parcels")[0]; !strings.Contains(p.Body, "**Advisory only**") || !strings.Contains(p.Body, "no check named like pawl or verify is required on main") {
+		t.Error(p.Body)
+	}
+}
+
 // TestCloseReasons: the label on a closed pull request says why, and only a false alarm or what is intended counts against the rule.
 func TestCloseReasons(t *testing.T) {
 	for label, want := range map[string]Precision{

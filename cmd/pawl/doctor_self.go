@@ -245,6 +245,26 @@ func (d *doctor) askGitHub(ctx context.Context, o ghpr.Options, cfg config.Confi
 			continue
 		}
 		d.add(sight.OK, about, "", "%s has branch %s, and pawl may write", t.Repo, t.Base)
+		if !repo.Private && !publicOf(cfg)(t.Repo) {
+			d.add(sight.Advice, about, "public: true in that line of targets, if cases may be seen by everybody", "%s is public: nothing is written there", t.Repo)
+		}
+		d.guard(ctx, o, t, about)
+	}
+}
+
+// guard says what keeps the target's branch from holding the set.
+func (d *doctor) guard(ctx context.Context, o ghpr.Options, t ratchet.Target, about string) {
+	o.Mode = ghpr.ModePreview
+	r, err := ghpr.New(d.log, o)
+	if err != nil {
+		return // said already
+	}
+	missing, err := r.Missing(ctx, t.Repo, t.Base, ratchet.GuardWords, ratchet.GuardPaths(t.Set))
+	switch {
+	case err != nil:
+		d.add(sight.Advice, about, "give the credential metadata: read", "the rules of %s are not told: %v", t.Base, err)
+	case len(missing) > 0:
+		d.add(sight.Advice, about, "require pawl verify on "+t.Base+", and code owners for the set, pawl.yaml and the workflow", "advisory only: %s", strings.Join(missing, "; "))
 	}
 }
 

@@ -66,7 +66,9 @@ type Repo struct {
 	Private  bool     `json:"private,omitempty"`
 	Archived bool     `json:"archived,omitempty"`
 	Labels   []string `json:"labels,omitempty"`
-	Rules    []string `json:"rules,omitempty"` // kinds of rule on every branch
+	Rules    []string `json:"rules,omitempty"`  // kinds of rule on every branch
+	Checks   []string `json:"checks,omitempty"` // required on every branch
+	Owners   bool     `json:"owners,omitempty"` // code owners must review
 	OldNames []string `json:"old_names,omitempty"`
 	Pulls    []*Pull  `json:"pulls,omitempty"`
 

@@ -372,7 +372,37 @@ func (c *call) fileObject(e treeEntry) reply {
 func getRules(c *call) reply {
 	list := []object{}
 	for _, kind := range c.repo.Rules {
-		list = append(list, object{"type": kind, "ruleset_source_type": "Repository", "ruleset_source": c.repo.full(), "ruleset_id": 1})
+		list = append(list, c.rule(kind, nil))
+	}
+	if len(c.repo.Checks) > 0 {
+		checks := []object{}
+		for _, name := range c.repo.Checks {
+			checks = append(checks, object{"context": name})
+		}
+		list = append(list, c.rule("required_status_checks", object{"required_status_checks": checks, "strict_required_status_checks_policy": false}))
+	}
+	if c.repo.Owners {
+		list = append(list, c.rule("pull_request", object{"dismiss_stale_reviews_on_push": false, "require_code_owner_review": true,
+			"require_last_push_approval": false, "required_approving_review_count": 1, "required_review_thread_resolution": false}))
 	}
 	return ok(200, list)
+}
+
+func (c *call) rule(kind string, parameters object) object {
+	o := object{"type": kind, "ruleset_source_type": "Repository", "ruleset_source": c.repo.full(), "ruleset_id": 1}
+	if parameters != nil {
+		o["parameters"] = parameters
+	}
+	return o
+}
+
+func getBranch(c *call) reply {
+	sha := c.git.head(c.arg("branch"))
+	if sha == "" {
+		return fail(404, "Branch not found")
+	}
+	k, _ := c.git.commit(sha)
+	return ok(200, object{"name": c.arg("branch"), "protected": len(c.repo.Checks) > 0, "protection_url": c.link("branches", c.arg("branch"), "protection"),
+		"commit":     object{"sha": sha, "node_id": "C_" + sha, "url": c.link("commits", sha), "commit": c.commitObject(k), "parents": c.commitObject(k)["parents"]},
+		"protection": object{"enabled": false, "required_status_checks": object{"enforcement_level": "off", "contexts": []string{}, "checks": []object{}}}})
 }

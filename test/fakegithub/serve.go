@@ -108,6 +108,7 @@ func (f *Fake) routes() {
 		{"GET " + r + "/compare/{basehead...}", "compare", "read", compare},
 		{"GET " + r + "/contents/{path...}", "get-contents", "read", getContents},
 		{"GET " + r + "/rules/branches/{branch...}", "get-rules", "read", getRules},
+		{"GET " + r + "/branches/{branch...}", "get-branch", "read", getBranch},
 		{"GET " + r + "/commits/{sha}/pulls", "commit-pulls", "read", commitPulls},
 		{"GET " + r + "/pulls", "list-pulls", "read", listPulls},
 		{"POST " + r + "/pulls", "create-pull", "write", createPull},
