@@ -53,7 +53,7 @@ func (c *checking) variance(ctx context.Context, limit float64) error {
 	if err != nil {
 		return err
 	}
-	oracle, err := c.oracleOf(cfg)
+	oracle, err := c.judgeOf(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ratchet/match/embed"
+	"github.com/pawl-dev/pawl/ratchet/oracle"
+)
+
+// judgeOf is oracleOf for runs of the agent: where the configuration names an embeddings endpoint it is asked, under ctx, whether two texts mean the
+// same. Vectors are kept in the user's cache directory, as far as there is one.
+func (a *app) judgeOf(ctx context.Context, cfg config.Config) (*oracle.Oracle, error) {
+	o, err := a.oracleOf(cfg)
+	e := cfg.Gate.Embeddings
+	if err != nil || e.BaseURL == "" {
+		return o, err
+	}
+	opt := embed.Options{URL: e.BaseURL, Model: e.Model, Key: e.APIKey.Reveal()}
+	if dir, err := os.UserCacheDir(); err == nil {
+		opt.Dir = filepath.Join(dir, "pawl", "embeddings")
+	}
+	client, err := embed.New(a.log, opt)
+	if err != nil {
+		return nil, usageError(err, "gate.embeddings in pawl.yaml")
+	}
+	o.Embed = client.Embedder(ctx)
+	return o, nil
+}
