@@ -90,13 +90,16 @@ func TestRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []*trajectory.Trajectory
-	for _, path := range captures {
+	for i, path := range captures {
+		if i%9 != 0 {
+			continue // all of them take long under -race, and are much alike
+		}
 		if base := strings.TrimSuffix(path, ".otlp.jsonl.gz"); !strings.HasSuffix(base, ".logs") {
 			all = append(all, built(t, lines(t, path, 1000), lines(t, base+".logs.otlp.jsonl.gz", 1000))...)
 		}
 	}
 	for _, path := range labelled {
-		all = append(all, built(t, lines(t, path, 60), nil)...)
+		all = append(all, built(t, lines(t, path, 10), nil)...)
 	}
 	o := testOracle(t)
 	engine, err := classify.New(o.lg, rule.All(), classify.Options{})

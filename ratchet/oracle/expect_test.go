@@ -22,6 +22,8 @@ func TestLiveness(t *testing.T) {
 		{"replies are not recorded", order + "  ok {}\nmodel m2 agent=support\ngap reply set X=1\n", regcase.Liveness{Reply: true}, Inconclusive, "X=1"},
 		{"no root", strings.Replace(order, "trace ", "trace noroot ", 1) + "  ok {}\nmodel m2 agent=support\n", regcase.Liveness{Reply: true}, Inconclusive, "root span"},
 		{"an error", strings.Replace(good, "trace ", `trace error="it broke" `, 1), regcase.Liveness{NoError: true}, Fail, "it broke"},
+		{"no root, but a reply", strings.Replace(good, "trace ", "trace noroot ", 1), regcase.Liveness{NoError: true}, Pass, ""},
+		{"no root and no reply", strings.Replace(order, "trace ", "trace noroot ", 1), regcase.Liveness{NoError: true}, Inconclusive, "root span is missing"},
 		{"a call is missing", good, regcase.Liveness{Calls: []string{"get_order", "get_customer"}}, Fail, "get_customer"},
 		{"a call under a prefix", good, regcase.Liveness{Calls: []string{"functions.get_order"}}, Pass, ""},
 		{"calls are not recorded", "trace service=shop\nuser Hi.\nmodel m1 agent=a\ngap tool_calls set Y=1\nreply Hello.\n", regcase.Liveness{Calls: []string{"get_order"}}, Inconclusive, "Y=1"},
