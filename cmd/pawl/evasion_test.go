@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -153,6 +155,8 @@ func (e *evasion) do(verb string, args []string) {
 		e.t.Setenv(name, value)
 	case "replace":
 		e.replace(args)
+	case "forge":
+		e.forge(args)
 	case "migrate":
 		e.migrate(args[0], args[1])
 	default:
@@ -175,6 +179,30 @@ func (e *evasion) replace(args []string) {
 			e.t.Fatal(err)
 		}
 	}
+}
+
+// forge puts other bytes under the name of the object that a file of main is.
+func (e *evasion) forge(args []string) {
+	show := exec.Command("git", "rev-parse", "main:"+args[0])
+	show.Dir = e.dir
+	id, err := show.Output()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	body, err := os.ReadFile(args[0])
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	body = bytes.Replace(body, []byte(args[1]), []byte(args[2]), 1)
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	fmt.Fprintf(z, "blob %d\x00%s", len(body), body)
+	z.Close()
+	object := filepath.Join(".git/objects", string(id[:2]), string(id[2:40]))
+	if err := os.Remove(object); err != nil {
+		e.t.Fatal(err)
+	}
+	e.file("write", []string{object, b.String()})
 }
 
 // migrate renames a tool in the whole set as pawl migrate does.

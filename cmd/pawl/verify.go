@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,6 +88,7 @@ func (a *app) verify(ctx context.Context, f verifyFlags) error {
 type sides struct {
 	base, head         fs.FS
 	work               *gitfs.Worktree
+	committed          fs.FS // what HEAD holds, beside the work tree
 	baseID, headID     string // headID is that of HEAD where the head is the work tree
 	baseName, headName string
 	behind             bool // head does not hold all of base's commits
@@ -133,6 +135,12 @@ func openSides(ctx context.Context, repo *gitfs.Repo, f verifyFlags) (*sides, er
 		return nil, undecided("", "%w", err)
 	}
 	s.head, s.headName, s.closers = s.work, "the work tree", append(s.closers, s.work.Close)
+	committed, err := repo.Tree(ctx, s.headID)
+	if err != nil {
+		s.close()
+		return nil, undecided("", "%w", err)
+	}
+	s.committed, s.closers = committed, append(s.closers, committed.Close)
 	return s, nil
 }
 
@@ -188,6 +196,22 @@ func (a *app) versions(repo *gitfs.Repo, s *sides, f verifyFlags) (base, head ve
 	return base, head, nil
 }
 
+// dirty says that the work tree is not what would be merged: HEAD holds other cases, or another pawl.yaml.
+func (s *sides) dirty(head verify.Version) bool {
+	if s.committed == nil {
+		return false
+	}
+	cfg, err := readVersionConfig(s.committed, head.Config.Path)
+	if err != nil {
+		return true
+	}
+	at := verify.Version{Config: cfg, Sets: map[string]*verify.Set{}}
+	for dir := range head.Sets {
+		at.Sets[dir] = verify.ReadSet(s.committed, dir)
+	}
+	return !at.Same(head)
+}
+
 // look adds what git knows of the work tree and the files alone do not tell.
 func (s *sides) look(set *verify.Set) error {
 	if s.work == nil {
@@ -197,8 +221,8 @@ func (s *sides) look(set *verify.Set) error {
 		return undecided("git sparse-checkout disable, git update-index --no-skip-worktree --no-assume-unchanged FILE, or --head HEAD",
 			"git was told not to look at %d files of %s, such as %s: what lies there says nothing of what would be committed", len(out), set.Dir, out[0])
 	}
-	if s.work.Submodule(set.Dir) {
-		set.Bar("is a submodule: what another repository holds is not part of this change")
+	if sub := s.work.Submodule(set.Dir); sub != "" {
+		set.Bar(sub + " is a submodule: what another repository holds is not part of this change")
 	}
 	for dir, e := range set.Cases {
 		e.Untracked = !s.work.Tracked(set.Dir + "/" + dir + "/case.yaml")
@@ -243,7 +267,9 @@ func setDirs(repo *gitfs.Repo, s *sides, f verifyFlags, base, head verify.Config
 		asked[rel] = true
 	}
 	if len(f.sets) == 0 {
-		asked["regressions"] = true
+		if rel, err := inRepo(repo, "regressions"); err == nil {
+			asked[rel] = true
+		}
 		for _, dir := range head.Sets() {
 			asked[dir] = true
 		}
@@ -273,6 +299,10 @@ func (a *app) compareVersions(base, head verify.Version, s *sides) (*verify.Repo
 		return nil, undecided("--base with the branch that is merged into, such as origin/main",
 			"%s is the commit that it is compared with (%.12s): a set is never looser than itself", s.baseName, s.baseID)
 	}
+	dirty := s.dirty(head)
+	if dirty && os.Getenv("CI") != "" && os.Getenv("CI") != "false" {
+		return nil, undecided("--head HEAD", "the work tree holds other cases, or another pawl.yaml, than the commit that is checked out: something changed them before, and what would be merged is the commit")
+	}
 	cfg, err := a.loadOffline()
 	if err != nil {
 		return nil, err
@@ -289,6 +319,9 @@ func (a *app) compareVersions(base, head verify.Version, s *sides) (*verify.Repo
 	r, err := verify.Check(base, head, verify.Options{Now: time.Now(), Oracle: judge, Step: func() { _ = bar.Add(1) }})
 	if err != nil {
 		return nil, undecided("", "%w", err)
+	}
+	if dirty {
+		r.Notes = append(r.Notes, verify.Note{Text: "the work tree was compared, and the commit that is checked out holds something else: what would be merged is the commit (--head HEAD)"})
 	}
 	if s.behind {
 		r.Notes = append(r.Notes, verify.Note{Text: fmt.Sprintf("%s has commits that %s does not hold: what they added looks deleted or loosened here. Merge it first, or verify the merge result", s.baseName, s.headName)})

@@ -27,7 +27,7 @@ func (r *Report) bulk(base, head Version) {
 	listed := r.listed(base.Config, head.Config)
 	var cases []string
 	for _, f := range r.Findings {
-		if f.Case != "" && !slices.Contains(cases, f.Case) && !slices.Contains(listed, f.Case) && !r.erased(f.Case, base, head) {
+		if f.Case != "" && f.Kind != Idle && !slices.Contains(cases, f.Case) && !slices.Contains(listed, f.Case) && !r.erased(f.Case, base, head) {
 			cases = append(cases, f.Case)
 		}
 	}

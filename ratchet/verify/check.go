@@ -54,6 +54,9 @@ func Check(base, head Version, o Options) (*Report, error) {
 	for _, dir := range slices.Sorted(maps.Keys(base.Sets)) {
 		b := base.Sets[dir]
 		h := cmpOrEmpty(head.Sets[dir], dir)
+		if p, hidden := b.hidden(h); hidden {
+			return nil, fmt.Errorf("%s of base cannot be read, so that what became of it is not known: %s", dir+"/"+p.Path, p.Text)
+		}
 		b = r.renamed(b, h)
 		first := len(r.Findings)
 		r.sets(b, h, o.Now)
@@ -63,7 +66,7 @@ func Check(base, head Version, o Options) (*Report, error) {
 		}
 		r.waive(h, r.Findings[first:])
 	}
-	if err := r.config(base.Config, head.Config); err != nil {
+	if err := r.config(base, head); err != nil {
 		return nil, err
 	}
 	r.waiveConfig(base.Config, head.Config)
@@ -97,7 +100,7 @@ func (r *Report) waive(head *Set, findings []*Finding) {
 				own = append(own, f)
 			}
 		}
-		r.Notes = append(r.Notes, apply(own, e.Waivers, head.Dir+"/"+dir+"/"+regcase.WaiversFile)...)
+		r.Findings = append(r.Findings, apply(own, e.Waivers, e.Case.ID, head.Dir+"/"+dir+"/"+regcase.WaiversFile)...)
 	}
 }
 
@@ -113,5 +116,5 @@ func (r *Report) waiveConfig(base, head Config) {
 			own = append(own, f)
 		}
 	}
-	r.Notes = append(r.Notes, apply(own, more, WaiversOf(head.Path))...)
+	r.Findings = append(r.Findings, apply(own, more, "", WaiversOf(head.Path))...)
 }

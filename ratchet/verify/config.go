@@ -31,7 +31,7 @@ func WaiversOf(config string) string {
 }
 
 // CompareConfig lists where head lets pass, or no longer looks for, what base would have found. What has nothing to do with that (addresses, limits,
-// prices, the model of the judge) is free.
+// the model of the judge) is free.
 func CompareConfig(base, head Config) ([]Difference, error) {
 	var b, h settings
 	if err := json.Unmarshal(base.Values, &b); err != nil {
@@ -244,10 +244,14 @@ func (d *differ) targets(base, head []jsontext.Value) {
 }
 
 // config adds what two versions of pawl.yaml show, and lets its waivers through.
-func (r *Report) config(base, head Config) error {
+func (r *Report) config(was, is Version) error {
+	base, head := was.Config, is.Config
 	ds, err := CompareConfig(base, head)
 	if err != nil {
 		return err
+	}
+	if was.priced() {
+		ds = append(ds, comparePrices(base, head)...)
 	}
 	for _, d := range ds {
 		if !d.Relation.Holds() {
@@ -258,6 +262,30 @@ func (r *Report) config(base, head Config) error {
 		r.Findings = append(r.Findings, &Finding{Kind: Rewritten, Path: WaiversOf(head.Path), Why: "waivers that were there before were changed or removed: that file is only added to"})
 	}
 	return nil
+}
+
+// comparePrices holds the team's prices to what they were: they decide whether a run stays under a ceiling in money.
+func comparePrices(base, head Config) []Difference {
+	var b, h struct {
+		Prices jsontext.Value `json:"prices"`
+	}
+	d := &differ{}
+	if json.Unmarshal(base.Values, &b) == nil && json.Unmarshal(head.Values, &h) == nil {
+		same(d, "/prices", b.Prices, h.Prices)
+	}
+	return d.out
+}
+
+// priced says that a case has a ceiling in money.
+func (v Version) priced() bool {
+	for _, s := range v.Sets {
+		for _, e := range s.Cases {
+			if b := e.Case.Expect.Budget; b != nil && b.CostUSD != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Sets are the directories that targets lead to.

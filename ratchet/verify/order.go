@@ -303,5 +303,5 @@ func rank(s regcase.State, now time.Time) int {
 // Overdue says that a quarantine has passed the day of its review, or names none: it blocks again.
 func Overdue(s regcase.State, now time.Time) bool {
 	review, err := time.Parse(day, s.Review)
-	return s.Name == regcase.Quarantined && (err != nil || now.UTC().After(review.AddDate(0, 0, 1)))
+	return s.Name == regcase.Quarantined && (err != nil || !now.Before(review.AddDate(0, 0, 1)))
 }

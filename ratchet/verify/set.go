@@ -49,6 +49,18 @@ func (s *Set) Bar(why string) {
 // Barred says that the whole set cannot be read.
 func (s *Set) Barred() bool { return len(s.Problems) > 0 && s.Problems[0].Path == "" }
 
+// hidden returns a problem of base behind which a case or an answer of the team may lie, and which head does not have as well.
+func (s *Set) hidden(head *Set) (Problem, bool) {
+	for _, p := range s.Problems {
+		parts := strings.Split(p.Path, "/")
+		if s.Cases[strings.Join(parts[:min(2, len(parts))], "/")] != nil || len(parts) == 1 && strings.Contains(p.Path, ".") || slices.Contains(head.Problems, p) {
+			continue // of a case that was read all the same; a file that has no place
+		}
+		return p, true
+	}
+	return Problem{}, false
+}
+
 // Kind says what sort of loosening a finding is.
 type Kind string
 
@@ -62,6 +74,7 @@ const (
 	Blind      Kind = "blind"      // this pawl does not see the recorded failure
 	Deselected Kind = "deselected" // the configuration no longer leads to the set
 	Emptied    Kind = "emptied"    // nothing is left to run
+	Idle       Kind = "idle"       // a waiver of nothing, which a later change could lean on
 	Bulk       Kind = "bulk"       // more cases at once than a reviewer would look at
 )
 
@@ -196,7 +209,6 @@ func (r *Report) head(base, head *Set, dir string, now time.Time) {
 	}
 	if !known {
 		r.New++
-		e.Waivers = nil
 		if c.State.Name == regcase.Retired || c.State.Name == regcase.Quarantined {
 			bad("/state", "a new case enters pending or enforced: this one would hold the place of its failure and never block")
 		}

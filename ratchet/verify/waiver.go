@@ -14,28 +14,33 @@ import (
 // digest, "sha256:" and the hex of its canonical JSON. It counts only in the change that brings it: what base already holds has been used.
 type Waiver = regcase.Waiver
 
-// apply gives each loosening of one place the first unused waiver that names exactly it. It returns what is to be said of those that waive nothing.
-func apply(findings []*Finding, waivers []Waiver, path string) (notes []Note) {
+// apply gives each loosening of one place the first unused waiver that names exactly it. It returns a finding for each that waives nothing: once base
+// holds it, a later change could lean on it.
+func apply(findings []*Finding, waivers []Waiver, id, path string) (idle []*Finding) {
 	var used []*Finding
 	for i, w := range waivers {
-		if w.Field == bulkField {
+		if w.Field == bulkField && id == "" {
 			continue // it lists cases, for bulk
 		}
+		say := func(why string) {
+			idle = append(idle, &Finding{Kind: Idle, Case: id, Path: path, Difference: Difference{Field: w.Field, Base: w.Base, Head: w.Head, Relation: Unordered},
+				Why: fmt.Sprintf("waiver %d of this change, of %s, waives nothing: %s", i+1, w.Field, why)})
+		}
 		if why := Unfit(w); why != "" {
-			notes = append(notes, Note{Path: path, Text: fmt.Sprintf("waiver %d of %s waives nothing: %s", i+1, w.Field, why)})
+			say(why)
 			continue
 		}
 		j := slices.IndexFunc(findings, func(f *Finding) bool {
 			return f.Waivable && !slices.Contains(used, f) && f.Field == w.Field && names(w, f)
 		})
 		if j < 0 {
-			notes = append(notes, Note{Path: path, Text: fmt.Sprintf("waiver %d waives nothing: %s", i+1, astray(findings, used, w))})
+			say(astray(findings, used, w))
 			continue
 		}
 		findings[j].Waiver = &waivers[i]
 		used = append(used, findings[j])
 	}
-	return notes
+	return idle
 }
 
 // issues are what an issue or link looks like: a URL, #12, owner/repo#12, ABC-12.

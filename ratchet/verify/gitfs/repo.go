@@ -26,7 +26,7 @@ var ErrAmbiguous = errors.New("means two different commits")
 var ErrNoRepo = errors.New("not in a git work tree")
 
 // maxOutput bounds what one git command may answer, in bytes.
-const maxOutput = 64 << 20
+const maxOutput = 256 << 20
 
 // Repo is a repository with a work tree.
 type Repo struct{ top string }

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha1" // of git's choosing
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +71,7 @@ func (t *Tree) add(line string) error {
 		return fmt.Errorf("unexpected line %q", line)
 	}
 	if !fs.ValidPath(name) {
-		return fmt.Errorf("path %q is none", name)
+		return nil // not text: nothing that a set or pawl.yaml could be
 	}
 	n := &node{name: path.Base(name), id: f[2], mode: modes[f[0]]}
 	if _, known := modes[f[0]]; !known {
@@ -145,7 +148,21 @@ func (t *Tree) blob(id string) ([]byte, error) {
 	if _, err := io.ReadFull(t.out, body); err != nil {
 		return nil, fmt.Errorf("git cat-file: %w", err)
 	}
+	if !is(id, body[:n]) {
+		return nil, fmt.Errorf("object %.12s does not hold what its name says: the repository is damaged, git fsck tells more", id)
+	}
 	return body[:n], nil
+}
+
+// is says that a blob has this id: git itself takes a loose object's word for it.
+func is(id string, body []byte) bool {
+	h := sha1.New()
+	if len(id) == 2*sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(body))
+	h.Write(body)
+	return hex.EncodeToString(h.Sum(nil)) == id
 }
 
 // Open opens a file or a directory, never a link or a submodule.

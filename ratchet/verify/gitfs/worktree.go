@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -116,14 +117,19 @@ func (w *Worktree) ReadLink(name string) (string, error) {
 	return "", &fs.PathError{Op: "readlink", Path: name, Err: errors.ErrUnsupported}
 }
 
-// Submodule says whether a path is a submodule or lies in one.
-func (w *Worktree) Submodule(name string) bool {
-	for ; name != "."; name = path.Dir(name) {
+// Submodule names the submodule that a directory is, lies in or holds; "" if there is none.
+func (w *Worktree) Submodule(dir string) string {
+	for name := dir; name != "."; name = path.Dir(name) {
 		if w.index[name].mode == fs.ModeIrregular {
-			return true
+			return name
 		}
 	}
-	return false
+	for _, name := range slices.Sorted(maps.Keys(w.index)) {
+		if w.index[name].mode == fs.ModeIrregular && strings.HasPrefix(name, dir+"/") {
+			return name
+		}
+	}
+	return ""
 }
 
 // Tracked says whether a commit of the index would hold the path.
