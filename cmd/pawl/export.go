@@ -56,15 +56,22 @@ func (a *app) export(set string, to export.Format, out string) error {
 	return nil
 }
 
+// maxTold is how many cases are named one by one on stderr; the export names all that lose something.
+const maxTold = 10
+
 // told says on stderr what became of the cases.
 func (a *app) told(r export.Result) {
-	fmt.Fprintf(a.stderr, "pawl: %d cases exported, %d retired left out\n", r.Cases, r.Retired)
-	for _, id := range slices.Sorted(maps.Keys(r.Left)) {
-		fmt.Fprintf(a.stderr, "pawl: left out %s: %s\n", id, r.Left[id])
+	fmt.Fprintf(a.stderr, "pawl: %d cases exported, %d left out, %d retired\n", r.Cases, len(r.Left), r.Retired)
+	for _, id := range first(slices.Sorted(maps.Keys(r.Left)), maxTold) {
+		fmt.Fprintf(a.stderr, "pawl: left out: %s: %s\n", id, r.Left[id])
 	}
-	for _, id := range slices.Sorted(maps.Keys(r.Lost)) {
-		if len(r.Lost[id]) > 0 {
-			fmt.Fprintf(a.stderr, "pawl: %s: not said there: %s\n", id, shown(strings.Join(r.Lost[id], "; ")))
-		}
+	lossy := slices.DeleteFunc(slices.Sorted(maps.Keys(r.Lost)), func(id string) bool { return len(r.Lost[id]) == 0 })
+	for _, id := range first(lossy, maxTold) {
+		fmt.Fprintf(a.stderr, "pawl: not said there: %s: %s\n", id, shown(strings.Join(r.Lost[id], "; ")))
+	}
+	if len(lossy) > 0 {
+		fmt.Fprintf(a.stderr, "pawl: %d cases assert more than is said there: the export names it, case by case, as lost\n", len(lossy))
 	}
 }
+
+func first(list []string, n int) []string { return list[:min(len(list), n)] }

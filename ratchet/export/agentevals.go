@@ -60,6 +60,11 @@ func agentEvals(r *Result, e *regcase.Entry) (any, bool) {
 	if c.Expect.Budget != nil {
 		r.lose(c.ID, "budget")
 	}
+	for _, want := range list {
+		if want.null {
+			r.lose(c.ID, want.tool+": null, which counts as absent there")
+		}
+	}
 	line := evalLine{Case: c.ID, Title: c.Title, Inputs: evalInputs{conversation(c)}, Overrides: overrides(r, c.ID, list), Arguments: "ignore"}
 	if mode != "exact" && mode != "ordered" {
 		line.Mode = mode

@@ -113,6 +113,7 @@ type call struct {
 	arguments jsontext.Value
 	exact     []string // dot paths of the fields that are compared
 	all       bool     // every field is known and compared
+	null      bool     // one of them is to be null
 }
 
 // calls are those that a case expects, and how they are to lie in the run; nil where it expects none.
@@ -146,6 +147,7 @@ func expected(r *Result, id string, e *regcase.ExpectedCall) call {
 			out.all = false
 			continue
 		}
+		out.null = out.null || f.Value == nil
 		if put(tree, path, f.Value) {
 			out.exact = append(out.exact, strings.Join(path, "."))
 		}
