@@ -95,7 +95,7 @@ func datesOf(text string) (string, []quantity) {
 			return " ; "
 		})
 	}
-	for _, m := range weekday.FindAllStringSubmatch(text, 200) {
+	for _, m := range weekday.FindAllStringSubmatch(text, -1) {
 		for i := range weekdays {
 			if m[i+1] != "" {
 				out = append(out, quantity{values: []float64{float64(i + 1)}, unit: weekdayUnit, raw: m[i+1]})

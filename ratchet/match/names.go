@@ -23,6 +23,9 @@ func idsOf(text string) (string, []string) {
 		if id[0] == '+' {
 			id = strings.NewReplacer(" ", "", "(", "", ")", "", "-", "").Replace(id)
 		}
+		if kindOfID(id) == "a version" {
+			id = strings.TrimPrefix(id, "v")
+		}
 		if !slices.Contains(out, id) {
 			out = append(out, id)
 		}
@@ -138,10 +141,10 @@ func namesOf(text string) (out []name) {
 			out = append(out, name{kind, word})
 		}
 	}
-	for _, m := range titled.FindAllStringSubmatch(text, 200) {
+	for _, m := range titled.FindAllStringSubmatch(text, -1) {
 		add("person", strings.ToLower(m[1])+m[2]+m[3])
 	}
-	for _, w := range proper.FindAllString(text, 4000) {
+	for _, w := range proper.FindAllString(text, -1) {
 		low := strings.ToLower(w)
 		if people[low] {
 			add("person", low)

@@ -107,7 +107,7 @@ var (
 func quantitiesOf(text string) []quantity {
 	text, out := datesOf(text)
 	out = append(out, figuresOf(text)...)
-	for _, at := range spelt.FindAllStringSubmatchIndex(text, 500) {
+	for _, at := range spelt.FindAllStringSubmatchIndex(text, -1) {
 		part := func(i int) string { return text[max(0, at[2*i]):max(0, at[2*i+1])] }
 		w, noun := part(1)+part(3)+part(5), part(2)+part(4)+part(6)
 		q := quantity{values: []float64{numerals[w]}, raw: strings.TrimSpace(part(0)), about: half.MatchString(text[at[1]:min(len(text), at[1]+24)])}
@@ -119,7 +119,7 @@ func quantitiesOf(text string) []quantity {
 
 func figuresOf(text string) (out []quantity) {
 	ends, whole := 0, 0 // of the last number, and of the last number with its unit
-	for _, at := range figure.FindAllStringSubmatchIndex(text, 2000) {
+	for _, at := range figure.FindAllStringSubmatchIndex(text, -1) {
 		part := func(name string) string {
 			if i := 2 * figure.SubexpIndex(name); at[i] >= 0 {
 				return text[at[i]:at[i+1]]

@@ -20,8 +20,11 @@ const (
 	FormalThreshold  = 0.97
 )
 
-// maxText bounds the texts that are read, in bytes: beyond it two texts are equal or not decided.
-const maxText = 64 << 10
+// Bounds of what is read of a text, in bytes, and in sentences, numbers and ids: beyond them two texts are equal or not decided.
+const (
+	maxText  = 64 << 10
+	maxParts = 2000
+)
 
 // Response compares a reply with the expected one: equal words hold; a contradiction never does; else their embeddings decide, and without an
 // Embedder nothing does. A threshold of 0 is the default.
@@ -68,6 +71,9 @@ func (m Matcher) compare(want, got string, threshold float64) verdict {
 		return verdict{truth: yes}
 	case a.plain == "" || b.plain == "":
 		return differs("empty", cmpOr(a.plain, "nothing"), cmpOr(b.plain, "nothing"))
+	}
+	if max(a.parts(), b.parts()) > maxParts {
+		return undecided(fmt.Sprintf("the texts have more than %d sentences, numbers or ids", maxParts))
 	}
 	if kind, x, y := contradiction(a, b); kind != "" {
 		return differs(kind, x, y)
@@ -138,6 +144,11 @@ type reading struct {
 	names      []name
 }
 
+// parts is how many of one kind it has, at most.
+func (r *reading) parts() int {
+	return max(len(r.sentences), len(r.quantities), len(r.ids), len(r.names))
+}
+
 // sentence is one of a text.
 type sentence struct {
 	text     string
@@ -182,7 +193,7 @@ func sentencesOf(text string) (out []sentence) {
 			out = append(out, sentenceOf(t, strings.ContainsAny(end, "?？")))
 		}
 	}
-	for _, at := range stops.FindAllStringIndex(text, 4000) {
+	for _, at := range stops.FindAllStringIndex(text, -1) {
 		add(at[0], text[at[0]:at[1]])
 		from = at[1]
 	}

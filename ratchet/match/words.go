@@ -113,7 +113,7 @@ var (
 
 // wordsOf are the stems of what is said, fillers left out.
 func wordsOf(text string) (out []string) {
-	for _, w := range word.FindAllString(text, 8000) {
+	for _, w := range word.FindAllString(text, -1) {
 		w = strings.TrimRight(w, ".:/-'_")
 		if w == "" || fillers[w] {
 			continue
