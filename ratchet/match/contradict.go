@@ -223,6 +223,14 @@ func (s *sentence) likeness(t *sentence) float64 {
 			}
 		}
 	}
+	for w := range x {
+		for v := range y {
+			if y[w] == 0 && x[v] == 0 && prefixed(w, v) {
+				delete(x, w)
+				delete(y, v)
+			}
+		}
+	}
 	if len(x) == 0 && len(y) == 0 {
 		if s.shares(t) {
 			return 1
@@ -274,7 +282,23 @@ func (s *sentence) opposed(t *sentence) int {
 		}
 		seen[x.pair] = true
 	}
+	for _, w := range s.words {
+		if _, sided := sideOf(w); !sided && !slices.Contains(t.words, w) && slices.ContainsFunc(t.words, func(v string) bool { return prefixed(w, v) && !slices.Contains(s.words, v) }) {
+			n++
+		}
+	}
 	return n
+}
+
+// denying are the beginnings by which a word becomes its opposite.
+var denying = []string{"un", "in", "im", "il", "ir", "dis", "non", "non-", "des", "miss", "비", "불", "미", "부", "不", "未", "無", "非"}
+
+// prefixed says that one word is the other with a beginning that denies it: locked and unlocked.
+func prefixed(w, v string) bool {
+	if len(w) < len(v) {
+		w, v = v, w
+	}
+	return len(v) >= 4 && slices.Contains(denying, strings.TrimSuffix(w, v)) && strings.HasSuffix(w, v)
 }
 
 // doubtOf says what keeps two texts from being taken for one, though nothing contradicts: "" where nothing does.
@@ -305,7 +329,29 @@ func doubtOf(a, b *reading) string {
 	case turned(a, b):
 		return "the same words stand in another order"
 	}
+	if i := onlyOther(x.words, y.words); i >= 0 {
+		return fmt.Sprintf("they differ in one word alone, %s and %s", short(x.words[i]), short(y.words[i]))
+	}
 	return ""
+}
+
+// onlyOther is the one place in which two texts have another word, -1 where there is none or more. Alive and dead are near each other as vectors go,
+// so that no threshold tells such a pair from two words for one thing.
+func onlyOther(x, y []string) int {
+	at := -1
+	if len(x) != len(y) {
+		return at
+	}
+	for i := range x {
+		switch {
+		case x[i] == y[i]:
+		case at >= 0:
+			return -1
+		default:
+			at = i
+		}
+	}
+	return at
 }
 
 // whole is the text as one sentence.

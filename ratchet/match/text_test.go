@@ -284,6 +284,41 @@ var opposed = [][2]string{
 	{"La reunión es el lunes.", "La reunión es el martes."},
 }
 
+// reversedPairs are statements and what turns them round: by a prefix, by an opposite, known or not, or by who did what to whom.
+var reversedPairs = [][2]string{
+	{"The file is locked.", "The file is unlocked."},
+	{"The list is complete.", "The list is incomplete."},
+	{"Your data is encrypted.", "Your data is unencrypted."},
+	{"The coffee is hot.", "The coffee is cold."},
+	{"All seats are taken.", "Some seats are taken."},
+	{"You must bring your passport.", "You may bring your passport."},
+	{"The light is on.", "The light is off."},
+	{"Your stock value went up.", "Your stock value went down."},
+	{"The plan has a gain of 5%.", "The plan has a loss of 5%."},
+	{"Alice sent the file to Bob.", "Bob sent the file to Alice."},
+	{"The cat chased the dog.", "The dog chased the cat."},
+	{"A is greater than B.", "B is greater than A."},
+	{"Refunds take longer than exchanges.", "Exchanges take longer than refunds."},
+	{"The server connected.", "The server disconnected."},
+	{"The contract is legal.", "The contract is illegal."},
+	{"You agreed to the terms.", "You disagreed with the terms."},
+	{"I recommend plan A over plan B.", "I recommend plan B over plan A."},
+	{"Profit exceeded costs.", "Costs exceeded profit."},
+	{"The kettle is red.", "The kettle is blue."},
+	{"The meeting is tomorrow.", "The meeting is today."},
+	{"Call the doctor.", "Call the lawyer."},
+	{"Das Gerät ist eingeschaltet.", "Das Gerät ist ausgeschaltet."},
+	{"문이 열려 있습니다.", "문이 닫혀 있습니다."},
+	{"온도가 높습니다.", "온도가 낮습니다."},
+	{"ドアが開いています。", "ドアが閉まっています。"},
+	{"温度が高いです。", "温度が低いです。"},
+	{"La puerta está abierta.", "La puerta está cerrada."},
+	{"Only adults can enter.", "Only children can enter."},
+	{"The patient is alive.", "The patient is dead."},
+	{"Payment is due before delivery.", "Payment is due after delivery."},
+	{"The package is heavier than 5 kg.", "The package is lighter than 5 kg."},
+}
+
 // TestHeldOut holds both promises on further pairs: two phrasings never fail for lack of an endpoint, a reversed statement does. At first sight 2 of
 // 69 phrasings failed and 4 of 35 opposites did not; both were mended, so the pairs are held out no more.
 func TestHeldOut(t *testing.T) {
@@ -322,7 +357,7 @@ func TestReversedNeverPasses(t *testing.T) {
 			t.Errorf("%q fails for %q: %v", p.b, p.a, a.Mismatches)
 		}
 	}
-	for _, p := range opposed {
+	for _, p := range slices.Concat(opposed, reversedPairs) {
 		if m.Response(&regcase.Response{Text: p[0]}, p[1]).Holds() {
 			t.Errorf("%q passes for %q", p[1], p[0])
 		}

@@ -2,7 +2,6 @@ package match
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -173,7 +172,7 @@ var opposites = [][2][]string{
 	{{"paid", "bezahl", "pagad", "결제", "지불", "支払"}, {"unpaid", "unbezahl", "impag", "미납", "未払"}},
 	{{"eligibl", "berechtig", "elegibl"}, {"ineligibl", "unberechtig", "inelegibl"}},
 	{{"correct", "right", "richtig", "korrekt", "정확"}, {"incorrect", "wrong", "falsch", "inkorrekt", "잘못"}},
-	{{"tru", "wahr", "verdader"}, {"fals"}},
+	{{"true", "wahr", "verdader"}, {"fals"}},
 	{{"add", "hinzugefüg", "añad", "agreg", "추가", "追加"}, {"remov", "delet", "entfern", "gelösch", "elimin", "삭제", "제거", "削除"}},
 	{{"buy", "bought", "gekauf", "compr"}, {"sell", "sold", "verkauf", "vend"}},
 	{{"start", "begin", "began", "begonn", "gestarte", "empez", "comenz", "시작", "開始"}, {"stop", "end", "finish", "beende", "gestopp", "termin", "종료", "중지", "終了"}},
@@ -190,24 +189,60 @@ var opposites = [][2][]string{
 	{{"with", "mit", "con", "avec"}, {"without", "ohne", "sin", "sans"}},
 	{{"full", "voll", "llen"}, {"empty", "leer", "vací"}},
 	{{"free", "kostenlos", "kostenfrei", "gratis", "gratuit", "무료", "無料"}, {"charge", "kostenpflichtig", "유료", "有料"}},
+	{{"hot", "warm", "heiß", "caliente"}, {"cold", "cool", "kalt", "frío", "fría"}},
+	{{"high", "hoch", "alt"}, {"low", "niedrig", "baj"}},
+	{{"long", "lang", "larg"}, {"short", "kurz", "cort"}},
+	{{"fast", "quick", "schnell", "rápid"}, {"slow", "langsam", "lent"}},
+	{{"first", "erst", "primer"}, {"last", "letzt", "últim"}},
+	{{"best"}, {"worst"}}, {{"good", "gut", "buen"}, {"bad", "schlecht", "mal"}},
+	{{"all", "every", "alle", "todo", "todos"}, {"none", "some", "few", "einige", "algunos"}},
+	{{"must", "required", "requir", "muss", "müss", "debe"}, {"may", "optional", "optional", "darf", "dürf", "puede"}},
+	{{"up"}, {"down"}}, {{"on", "an"}, {"off", "aus"}},
+	{{"visibl", "shown", "sichtbar"}, {"hidden", "versteckt", "ocult"}},
+	{{"safe", "sicher", "segur"}, {"dangerous", "gefährlich", "peligros"}},
+	{{"strong"}, {"weak"}}, {{"present"}, {"absent"}}, {{"import"}, {"export"}}, {{"upload"}, {"download"}}, {{"accelerat"}, {"decelerat"}},
+	{{"gain", "profit", "gewinn", "ganancia"}, {"loss", "verlust", "pérdida"}}, {{"deposit"}, {"withdraw", "withdrawal", "withdrew"}}, {{"login", "log-in"}, {"logout"}},
 	{{"same", "gleich", "mism"}, {"different", "ander", "verschied", "distint", "diferent"}},
 }
 
 // whole are sides that are short words by themselves: another word may begin like them.
-var whole = set("vor nach sub fall fell sank pass gan baj con mit sin sans end los win won add tru ferm link over under more less open nie send sent 含 除 常 左 右 late free full")
+var whole = set("vor nach sub fall fell sank pass gan baj con mit sin sans end los win won add true ferm link over under more less open nie send sent 含 除 常 左 右 late free full hot warm cool cold high hoch alt low baj long lang larg short fast erst last best worst good gut bad mal all every alle todo none some few must may up down on off an aus safe loss muss")
+
+// sides finds the side of a word: by itself, or by how it begins.
+var sides, begins = indexed(opposites)
+
+type beginning struct {
+	word string
+	side side
+}
+
+func indexed(pairs [][2][]string) (map[string]side, []beginning) {
+	byWord, byBegin := map[string]side{}, []beginning{}
+	for i, p := range pairs {
+		for j, list := range p {
+			for _, w := range list {
+				x := side{i, j == 1}
+				for _, spelt := range []string{w, stem(w)} {
+					if _, taken := byWord[spelt]; !taken {
+						byWord[spelt] = x
+					}
+				}
+				if !whole[w] {
+					byBegin = append(byBegin, beginning{stem(w), x})
+				}
+			}
+		}
+	}
+	return byWord, byBegin
+}
 
 func sideOf(w string) (side, bool) {
-	for i, o := range opposites {
-		for _, right := range []bool{false, true} {
-			list := o[0]
-			if right {
-				list = o[1]
-			}
-			if slices.ContainsFunc(list, func(begin string) bool {
-				return w == begin || !whole[begin] && strings.HasPrefix(w, begin)
-			}) {
-				return side{i, right}, true
-			}
+	if x, ok := sides[w]; ok {
+		return x, true
+	}
+	for _, b := range begins {
+		if strings.HasPrefix(w, b.word) {
+			return b.side, true
 		}
 	}
 	return side{}, false
