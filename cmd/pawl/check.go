@@ -116,7 +116,7 @@ func (c *checking) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	oracle, err := c.oracleOf(cfg)
+	oracle, err := c.judgeOf(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -203,23 +203,32 @@ func (c *checking) recorded(ctx context.Context, plan gate.Plan, judge gate.Judg
 }
 
 // live runs the agent.
-func (c *checking) live(ctx context.Context, g *gate.Gate, plan gate.Plan) (err error) {
+func (c *checking) live(ctx context.Context, g *gate.Gate, plan gate.Plan) error {
 	if c.results != "" {
-		if plan.Known, err = gate.ReadFile(c.results); err != nil {
+		known, err := gate.ReadFile(c.results)
+		if err != nil {
 			return usageError(err, "--results with another file")
 		}
+		plan.Known = known
 		plan.Keep = func(r gate.Run) error { return gate.Append(c.results, r) }
 	}
 	if c.base != "" {
+		commit, err := gate.CommitOf(ctx, ".", c.base)
+		if err != nil {
+			return usageError(err, "a branch, tag or commit that this clone has")
+		}
 		var remove func() error
 		defer func() {
-			if remove != nil {
-				err = errors.Join(err, remove())
+			if remove == nil {
+				return
+			}
+			if err := remove(); err != nil {
+				printError(c.stderr, fmt.Sprintf("the checkout of %s could not be removed: %v", c.base, err))
 			}
 		}()
 		plan.Base = func(ctx context.Context) (gate.Version, error) {
 			fmt.Fprintf(c.stderr, "Some cases miss: the version at %s is prepared to compare with.\n", c.base)
-			at, commit, undo, err := gate.Worktree(ctx, ".", c.base, c.setup)
+			at, undo, err := gate.Worktree(ctx, ".", commit, c.setup)
 			if err != nil {
 				return gate.Version{}, err
 			}

@@ -230,6 +230,10 @@ func (c *check) next(ctx context.Context) (Want, Version, int, bool) {
 			return w, Version{}, 0, false
 		}
 		v, err := c.version(ctx, w.Side)
+		if ctx.Err() != nil {
+			c.stop(w, "interrupted")
+			continue
+		}
 		if err != nil {
 			c.stop(w, fmt.Sprintf("base cannot be run: %v", err))
 			continue

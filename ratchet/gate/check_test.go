@@ -18,6 +18,7 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/gate"
 	"github.com/pawl-dev/pawl/ratchet/oracle"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
+	"github.com/pawl-dev/pawl/test/desk"
 )
 
 func enforced(t testing.TB) *gate.Case {
@@ -154,7 +155,7 @@ func TestBase(t *testing.T) {
 		p := planOf(agent, enforced(t))
 		var undo func() error
 		p.Base = func(ctx context.Context) (gate.Version, error) {
-			at, _, remove, err := gate.Worktree(ctx, repo, ref, setup)
+			at, remove, err := gate.Worktree(ctx, repo, ref, setup)
 			undo = remove
 			return gate.Version{Agent: gate.Agent{Command: agent.Command, Dir: at}}, err
 		}
@@ -175,11 +176,16 @@ func TestBase(t *testing.T) {
 	if r, err := check("loop", ""); err != nil || r.Outcomes[0].Word != gate.Drift || r.Exit() != 0 {
 		t.Errorf("%+v %v", r.Outcomes, err)
 	}
-	if r, err := check("nowhere", ""); err != nil || r.Exit() != 3 || !strings.Contains(r.Cut, "git fetch") {
-		t.Errorf("%+v %v", r, err)
+	for ref, why := range map[string]string{"nowhere": "check out base nowhere", "good": "exit code 7: no network"} {
+		if _, _, err := gate.Worktree(t.Context(), repo, ref, "echo no network; exit 7"); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", ref, err)
+		}
 	}
-	if r, err := check("good", "echo no network; exit 7"); err != nil || r.Exit() != 3 || !strings.Contains(r.Cut, "exit code 7: no network") {
-		t.Errorf("%+v %v", r, err)
+	if _, err := gate.CommitOf(t.Context(), repo, "--upload-pack=x"); err == nil || !strings.Contains(err.Error(), "git fetch") {
+		t.Error(err)
+	}
+	if left := git("worktree", "list", "--porcelain"); strings.Count(left, "worktree ") != 1 {
+		t.Errorf("a worktree is left: %s", left)
 	}
 	if s := gate.StampOf(t.Context(), repo); s.Commit == "" || s.Dirty || s.Branch != "main" || !s.DefaultBranch {
 		t.Errorf("%+v", s)
@@ -191,9 +197,8 @@ func TestRecorded(t *testing.T) {
 	c := enforced(t)
 	judge := gate.ByOracle(oracle.New(quiet, rule.All()))
 	record := func(mode, named string) trajectory.Trace {
-		t.Setenv("PAWL_TOOLS_URL", "http://127.0.0.1:1")
-		in := gate.Input{Messages: []gate.Message{{Role: "user", Content: c.Input.Turns[0].User}}}
-		td := below(converse(mode, in), strings.Repeat("ab", 15)+"cd", "0000000000000000")
+		in := desk.Input{ToolsURL: "http://127.0.0.1:1", Messages: []desk.Message{{Role: "user", Content: c.Input.Turns[0].User}}}
+		td := desk.Below(desk.Converse(mode, in), strings.Repeat("ab", 15)+"cd", "0000000000000000")
 		if named != "" {
 			td.ResourceSpans().At(0).Resource().Attributes().PutStr(gate.AttrCase, named)
 		}

@@ -47,20 +47,25 @@ func dirty(ctx context.Context, dir string, ours []string) bool {
 	return err != nil || status != ""
 }
 
-// Worktree checks a commit out beside the work tree of dir, runs setup there, and returns the directory that corresponds to dir, the commit, and what
-// removes it again. Remove it also when the context has ended.
-func Worktree(ctx context.Context, dir, ref, setup string) (at, commit string, remove func() error, err error) {
-	commit, err = git(ctx, dir, "rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
+// CommitOf is the commit that a reference names in the repository of dir.
+func CommitOf(ctx context.Context, dir, ref string) (string, error) {
+	commit, err := git(ctx, dir, "rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
 	if err != nil {
-		return "", "", nil, fmt.Errorf("base %s: %w (in CI fetch it first: git fetch origin %s, or fetch-depth: 0)", ref, err, strings.TrimPrefix(ref, "origin/"))
+		return "", fmt.Errorf("base %s: %w (in CI fetch it first: git fetch origin %s, or fetch-depth: 0)", ref, err, strings.TrimPrefix(ref, "origin/"))
 	}
+	return commit, nil
+}
+
+// Worktree checks a commit out beside the work tree of dir, runs setup there, and returns the directory that corresponds to dir and what removes the
+// checkout again. Remove it also when the context has ended.
+func Worktree(ctx context.Context, dir, commit, setup string) (at string, remove func() error, err error) {
 	prefix, err := git(ctx, dir, "rev-parse", "--show-prefix")
 	if err != nil {
-		return "", "", nil, err
+		return "", nil, err
 	}
 	parent, err := os.MkdirTemp("", "pawl-base-")
 	if err != nil {
-		return "", "", nil, err
+		return "", nil, err
 	}
 	tree := filepath.Join(parent, "tree")
 	remove = func() error {
@@ -74,15 +79,15 @@ func Worktree(ctx context.Context, dir, ref, setup string) (at, commit string, r
 		return err
 	}
 	if _, err = git(ctx, dir, "worktree", "add", "--quiet", "--detach", "--force", tree, commit); err != nil {
-		return "", "", nil, errors.Join(fmt.Errorf("check out base %s: %w", ref, err), remove())
+		return "", nil, errors.Join(fmt.Errorf("check out base %s: %w", commit, err), remove())
 	}
 	at = filepath.Join(tree, prefix)
 	if setup != "" {
 		if err = shell(ctx, setup, at); err != nil {
-			return "", "", nil, errors.Join(fmt.Errorf("set up base (--setup): %w", err), remove())
+			return "", nil, errors.Join(fmt.Errorf("set up base (--setup): %w", err), remove())
 		}
 	}
-	return at, commit, remove, nil
+	return at, remove, nil
 }
 
 // git runs a git command, without hooks, and returns what it prints.

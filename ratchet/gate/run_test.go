@@ -14,6 +14,7 @@ import (
 
 	"github.com/pawl-dev/pawl/ratchet/gate"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
+	"github.com/pawl-dev/pawl/test/desk"
 )
 
 // Every way in which an agent may be wired, and each wrong one with what is said of it.
@@ -123,16 +124,15 @@ func TestService(t *testing.T) {
 	c := loopCase(t)
 	var g *gate.Gate
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		var in gate.Input
+		var in desk.Input
 		body, _ := io.ReadAll(req.Body)
 		if err := json.Unmarshal(body, &in); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		t.Setenv("PAWL_TOOLS_URL", in.ToolsURL)
-		run := converse("good", in)
+		run := desk.Converse("good", in)
 		parent := strings.Split(req.Header.Get("traceparent"), "-")
-		if err := send(g.OTLP()+"/v1/traces", "application/json", below(run, parent[1], parent[2])); err != nil {
+		if err := desk.Send(g.OTLP()+"/v1/traces", "application/json", desk.Below(run, parent[1], parent[2])); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	}))
