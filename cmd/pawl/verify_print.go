@@ -16,7 +16,7 @@ func (a *app) printVerified(r *verify.Report, f verifyFlags) error {
 		_, err := fmt.Fprint(a.stdout, annotations(r, f.noWaivers), counted(r, f))
 		return err
 	}
-	_, err := fmt.Fprint(a.stdout, verifiedText(r, f.noWaivers), counted(r, f))
+	_, err := fmt.Fprint(a.stdout, verifiedText(r, f.noWaivers, verify.WaiversOf(a.file())), counted(r, f))
 	return err
 }
 
@@ -49,7 +49,7 @@ func (a *app) printVerifiedJSON(r *verify.Report, f verifyFlags) error {
 	}{"summary", f.base, r.Cases, r.New, r.Tightened, len(r.Open(f.noWaivers)), len(r.Findings) - len(r.Open(f.noWaivers))})
 }
 
-func verifiedText(r *verify.Report, noWaivers bool) string {
+func verifiedText(r *verify.Report, noWaivers bool, waivers string) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		state := string(f.Kind)
@@ -60,7 +60,7 @@ func verifiedText(r *verify.Report, noWaivers bool) string {
 		fmt.Fprintf(&b, "            %s\n", shown(f.Why))
 		if f.Waiver != nil {
 			fmt.Fprintf(&b, "            waived because: %s (%s)\n", shown(f.Waiver.Reason), shown(f.Waiver.Issue))
-		} else if try := remedyOf(f); try != "" {
+		} else if try := remedyOf(f, waivers); try != "" {
 			fmt.Fprintf(&b, "            %s\n", try)
 		}
 	}
@@ -81,12 +81,12 @@ func subjectOf(f *verify.Finding) string {
 }
 
 // remedyOf says how a loosening may be let through, if it may.
-func remedyOf(f *verify.Finding) string {
+func remedyOf(f *verify.Finding, waivers string) string {
 	switch {
 	case !f.Waivable:
 		return ""
 	case f.Case == "":
-		return "if it is meant: an entry in " + verify.WaiversOf("pawl.yaml") + " with field, base, head, reason and issue"
+		return "if it is meant: an entry in " + waivers + " with field, base, head, reason and issue"
 	}
 	return fmt.Sprintf("if it is meant: pawl waive %s --field %s --reason ... --issue ...", f.Case, f.Field)
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,6 +48,10 @@ func CompareConfig(base, head Config) ([]Difference, error) {
 	d.named("/custom", "name", b.Custom, h.Custom, "why", "fix")
 	d.named("/tools", "name", b.Tools, h.Tools)
 	d.absorb(b.Absorb, h.Absorb)
+	d.put("/ghpr/mode", b.GHPR.Mode, h.GHPR.Mode, higher(modes[b.GHPR.Mode], modes[h.GHPR.Mode]))
+	d.put("/ingest/drop", b.Ingest.Drop, h.Ingest.Drop, values(b.Ingest.Drop, h.Ingest.Drop).turned()) // what is not there no rule sees
+	d.put("/ingest/mask", b.Ingest.Mask, h.Ingest.Mask, values(b.Ingest.Mask, h.Ingest.Mask).turned())
+	same(d, "/tools_file", b.ToolsFile, h.ToolsFile)
 	d.put("/gate/live_tools", b.Gate.LiveTools, h.Gate.LiveTools, among(b.Gate.LiveTools, h.Gate.LiveTools).turned())
 	d.targets(b.Targets, h.Targets)
 	for _, kind := range []string{"models", "prompts", "tools"} {
@@ -62,7 +67,15 @@ type settings struct {
 	Custom   []map[string]jsontext.Value          `json:"custom"`
 	Tools    []map[string]jsontext.Value          `json:"tools"`
 	Absorb   absorb                               `json:"absorb"`
-	Gate     struct {
+	GHPR     struct {
+		Mode string `json:"mode"`
+	} `json:"ghpr"`
+	Ingest struct {
+		Drop []jsontext.Value `json:"drop"`
+		Mask []jsontext.Value `json:"mask"`
+	} `json:"ingest"`
+	ToolsFile jsontext.Value `json:"tools_file"`
+	Gate      struct {
 		LiveTools []string `json:"live_tools"`
 	} `json:"gate"`
 	Targets []jsontext.Value    `json:"targets"`
@@ -83,6 +96,7 @@ type absorb struct {
 	MinCount      float64  `json:"min_count"`
 	MinConfidence float64  `json:"min_confidence"`
 	MinJudged     float64  `json:"min_judged"`
+	SessionQuiet  string   `json:"session_quiet"`
 }
 
 // moreIsStricter lists the parameters of pawl.yaml's rules of which a larger number makes a rule look further; of all other numbers it is the smaller.
@@ -136,6 +150,17 @@ func effective(said, otherwise map[string]string, label string) string {
 		return s
 	}
 	return otherwise[label]
+}
+
+// values orders sets of any values.
+func values(base, head []jsontext.Value) Relation {
+	texts := func(vs []jsontext.Value) (out []string) {
+		for _, v := range vs {
+			out = append(out, string(canonical(v)))
+		}
+		return out
+	}
+	return among(texts(base), texts(head))
 }
 
 // policies wants every line of base in head, for the same agents. Any further line forbids more, but for a route: what one line allows no other
@@ -227,6 +252,13 @@ func (d *differ) absorb(base, head absorb) {
 	d.put("/absorb/min_count", base.MinCount, head.MinCount, lower(base.MinCount, head.MinCount))
 	d.put("/absorb/min_confidence", base.MinConfidence, head.MinConfidence, lower(base.MinConfidence, head.MinConfidence))
 	d.put("/absorb/min_judged", base.MinJudged, head.MinJudged, lower(base.MinJudged, head.MinJudged))
+	was, errB := time.ParseDuration(base.SessionQuiet)
+	is, errH := time.ParseDuration(head.SessionQuiet)
+	quiet := lower(was, is)
+	if base.SessionQuiet != head.SessionQuiet && (errB != nil || errH != nil) {
+		quiet = Unordered
+	}
+	d.put("/absorb/session_quiet", base.SessionQuiet, head.SessionQuiet, quiet)
 }
 
 // targets wants base's first and as they were: the first match wins, so that what comes before takes away from what follows.

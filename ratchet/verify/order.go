@@ -93,7 +93,7 @@ func Compare(base, head *regcase.Case, now time.Time) []Difference {
 	d.ground(base, head)
 	d.expect(&base.Expect, &head.Expect)
 	d.runs(base.Runs, head.Runs)
-	d.measured(base, head)
+	d.measured(base, head, now)
 	d.weak(base, head)
 	return d.out
 }
@@ -225,8 +225,9 @@ func (d *differ) runs(base, head regcase.Runs) {
 	d.put("/runs/mode", base.Mode, head.Mode, r)
 }
 
-// measured compares what was seen of the live agent. A better green is more runs that passed and no lower share of them.
-func (d *differ) measured(base, head *regcase.Case) {
+// measured compares what was seen of the live agent. A better green is more runs that passed and no lower share of them. That of a pending case is its
+// best so far, and that of an enforced one what enforced it: where one becomes the other, they are not compared.
+func (d *differ) measured(base, head *regcase.Case, now time.Time) {
 	live := presence(base.Live != nil, head.Live != nil)
 	if b, h := base.Live, head.Live; b != nil && h != nil {
 		live = both(higher(b.Red, h.Red), higher(b.Of, h.Of))
@@ -235,6 +236,9 @@ func (d *differ) measured(base, head *regcase.Case) {
 	green := presence(base.Green != nil, head.Green != nil)
 	if b, h := base.Green, head.Green; b != nil && h != nil {
 		green = both(higher(b.Passed, h.Passed), higher(b.Passed*h.Of, h.Passed*b.Of))
+		if rank(base.State, now) < enforced && rank(head.State, now) == enforced {
+			green = Equal
+		}
 	}
 	d.put("/green", base.Green, head.Green, green)
 }

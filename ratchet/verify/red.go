@@ -18,7 +18,7 @@ import (
 // redField is the field that stands for the red proof: from the verdict that base knew of to the one that this pawl gives.
 const redField = "/red"
 
-// red judges every case of head by its own recording: this pawl must still see the failure. A case of which base has accepted before that it does not,
+// red judges the recording of every case of head by what the case was made for: this pawl must still see the failure. A case of which base has accepted before that it does not,
 // by a waiver, may stay as it is.
 func (r *Report) red(o *oracle.Oracle, base, head *Set, step func()) {
 	for _, dir := range slices.Sorted(maps.Keys(head.Cases)) {
@@ -28,7 +28,7 @@ func (r *Report) red(o *oracle.Oracle, base, head *Set, step func()) {
 			continue // a tombstone; or the recording is another one, which is said already
 		}
 		was, is, why := known(base.Cases[dir]), oracle.Fail, ""
-		if j, err := head.judge(o, e); err != nil {
+		if j, err := head.judge(o, made(base.Cases[dir], e), e); err != nil {
 			is, why = oracle.Error, err.Error()
 		} else {
 			is, why = j.Verdict, j.Reason
@@ -64,12 +64,20 @@ func known(e *Entry) oracle.Verdict {
 	return was
 }
 
-func (s *Set) judge(o *oracle.Oracle, e *Entry) (oracle.Judgement, error) {
+// made is the case as it was made: that of base, so that an oracle which was added later cannot speak for the one that has gone blind.
+func made(base, head *Entry) *regcase.Case {
+	if base != nil {
+		return &base.Case
+	}
+	return &head.Case
+}
+
+func (s *Set) judge(o *oracle.Oracle, c *regcase.Case, e *Entry) (oracle.Judgement, error) {
 	trace, err := s.trace(e)
 	if err != nil {
 		return oracle.Judgement{}, err
 	}
-	return Red(o, &e.Case, trace)
+	return Red(o, c, trace)
 }
 
 // Red judges a case by its recorded trace.json: whoever can see the failure answers fail. It asks what the case was made for alone: that the recording
