@@ -344,7 +344,7 @@ func TestCallsOf(t *testing.T) {
 func TestManyCalls(t *testing.T) {
 	var want []regcase.ExpectedCall
 	var got []Call
-	for i := range 700 {
+	for i := range 250 {
 		want = append(want, wantedCalls(fmt.Sprint("a:", i%40))...)
 		got = append(got, madeCalls(fmt.Sprint("a:", (i*7)%40))...)
 	}
