@@ -122,3 +122,15 @@ func (r *Reconciler) Has(ctx context.Context, repo, branch, path string) (bool, 
 	}
 	return err == nil, err
 }
+
+// File reads a file of at most a megabyte on a branch; found is false where there is none, and without a credential.
+func (r *Reconciler) File(ctx context.Context, repo, branch, path string) (text string, found bool, err error) {
+	if r.gh == nil {
+		return "", false, nil
+	}
+	text, err = r.gh.Text(ctx, repo, path, branch)
+	if isAbsent(err) {
+		return "", false, nil
+	}
+	return text, err == nil, err
+}

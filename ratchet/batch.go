@@ -61,6 +61,7 @@ type Member struct {
 	Trace       string    `json:"trace"`          // object digest of trace.json
 	Began       string    `json:"began,omitzero"` // Markdown: what had changed when the failure began; "" when nothing is known
 
+	Escaped bool   `json:"escaped,omitzero"`  // a further specimen: the failure came back although its case was green
 	Update  string `json:"update,omitzero"`   // "" when the pull request was opened with it, waits, or the id of the update that brings it
 	Gone    string `json:"gone,omitzero"`     // why its ground is lost, though it was sent
 	GoneToo bool   `json:"gone_too,omitzero"` // the pull request says so, or is told to
@@ -138,6 +139,12 @@ func (b *Batch) member(fp string) int {
 	return slices.IndexFunc(b.Members, func(m Member) bool { return m.Fingerprint == fp })
 }
 
+// has says whether the batch has the case: of the same failure, and for a further specimen the very same.
+func (b *Batch) has(m Member) bool {
+	i := b.member(m.Fingerprint)
+	return i >= 0 && (!m.Escaped || b.Members[i].CaseID == m.CaseID)
+}
+
 // holds says whether both hold the same cases in the same order.
 func (b *Batch) holds(o *Batch) bool {
 	return slices.EqualFunc(b.Members, o.Members, func(x, y Member) bool { return x.Fingerprint == y.Fingerprint && x.CaseDigest == y.CaseDigest })
@@ -197,7 +204,7 @@ func (b *Batch) files(files *[]ghpr.File, body *[]ghpr.Block, m Member, content 
 	if err != nil {
 		return fmt.Errorf("files of case %s: %w", m.CaseID, err)
 	}
-	dir := b.Set + "/" + string(b.Label) + "/" + m.CaseID
+	dir := b.Set + "/" + string(b.Label) + "/" + strings.ReplaceAll(m.CaseID, ".", "/") // a further specimen lies below the first
 	*files = append(*files, ghpr.File{Path: dir + "/" + regcase.CaseFile, Content: yaml}, ghpr.File{Path: dir + "/" + regcase.JSONFile, Content: trace})
 	*body = append(*body, ghpr.Block{Text: ghpr.Details("Evidence: "+m.CaseID, evidence(m, yaml)), Optional: true})
 	return nil
@@ -205,7 +212,7 @@ func (b *Batch) files(files *[]ghpr.File, body *[]ghpr.Block, m Member, content 
 
 // body puts the evidence between what comes before and after it.
 func (b *Batch) body(evidence []ghpr.Block) []ghpr.Block {
-	out := []ghpr.Block{{Text: b.lead()}, {Text: b.gone()}, {Text: b.advisory(), Optional: true}, {Text: b.table()}, {Text: b.began(), Optional: true}}
+	out := []ghpr.Block{{Text: b.lead()}, {Text: b.gone()}, {Text: b.escaped()}, {Text: b.advisory(), Optional: true}, {Text: b.table()}, {Text: b.began(), Optional: true}}
 	return append(append(out, evidence...), ghpr.Block{Text: meaning})
 }
 
@@ -216,6 +223,20 @@ func (b *Batch) advisory() string {
 	}
 	return "**Advisory only**, as the branch is protected now: " + ghpr.Inline(strings.Join(b.Advisory, "; "), 400) + ". Require `pawl verify`, and code owners for the set, " +
 		"`pawl.yaml` and the workflow, and the set holds."
+}
+
+// escaped tells which failures came back.
+func (b *Batch) escaped() string {
+	var t strings.Builder
+	for _, m := range b.Members {
+		if m.Escaped {
+			fmt.Fprintf(&t, "- `%s`\n", m.CaseID)
+		}
+	}
+	if t.Len() == 0 {
+		return ""
+	}
+	return "**Escaped.** These failures came back although their case on this branch is enforced, so what the case asks for is not enough. This adds what happened now, as a further specimen:\n\n" + t.String()
 }
 
 // gone tells which cases should not be merged after all.

@@ -65,6 +65,9 @@ type Group struct {
 
 	Merged *Merge `json:"merged,omitzero"` // of an alias: into which group; this one takes nothing more, and keeps what it held then
 
+	Fixed   time.Time `json:"fixed,omitzero"`   // when its case was merged: specimens from before make room for those of an escape
+	Escapes int       `json:"escapes,omitzero"` // further specimens that were proposed since
+
 	Began  *lineage.Began `json:"began,omitzero"`  // what came before the first sighting; nil when that is not known
 	Spread lineage.Spread `json:"spread,omitzero"` // how the sightings lie over versions, models and prompts
 }
@@ -274,6 +277,9 @@ func (g *Group) room(s classify.Severity) (int, bool) {
 		if i := slices.IndexFunc(g.Specimens, func(have Specimen) bool { return have.Refused != "" }); i >= 0 {
 			return i, true
 		}
+	}
+	if i := slices.IndexFunc(g.Specimens, func(have Specimen) bool { return have.Seen.Before(g.Fixed) }); i >= 0 {
+		return i, true
 	}
 	i := slices.IndexFunc(g.Specimens, func(have Specimen) bool { return rank(have.Severity) < rank(s) })
 	return i, i >= 0

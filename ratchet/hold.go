@@ -84,6 +84,17 @@ func (a *Absorber) holdRepo(ctx context.Context, now time.Time, t Target, gs []G
 	if err != nil {
 		return "", err
 	}
+	begun := Batch{Repo: t.Repo, Base: t.Base, Onboard: &Onboarding{}}
+	b, err := a.batch(ctx, begun.Key())
+	if errors.Is(err, queue.ErrNotFound) {
+		err = nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if in := b.Intent; in != nil && in.Receipt.State == ghpr.StateClosed && r.OpenedAt.Before(in.Receipt.ObservedAt) {
+		return fmt.Sprintf("the onboarding (pull request %d) was closed without a merge; `pawl open %s` proposes cases all the same", in.Receipt.Number, t.Repo), nil
+	}
 	if end := r.Since.Add(a.opts.WarmUp); r.OpenedAt.IsZero() && now.Before(end) {
 		return fmt.Sprintf("warm-up until %s, or until `pawl open %s`", end.UTC().Format("2006-01-02 15:04"), t.Repo), nil
 	}

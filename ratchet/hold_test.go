@@ -91,6 +91,28 @@ func TestOnboardingWithoutTheRight(t *testing.T) {
 	}
 }
 
+// TestOnboardingClosed is a no for the repository, until somebody opens it.
+func TestOnboardingClosed(t *testing.T) {
+	a, f, rounds := paced(t, Options{WarmUp: time.Hour, Onboard: testOnboard})
+	say(t, a.q, variant(t, a, a.q, 1, "one"), variant(t, a, a.q, 2, "two"))
+	rounds(3, 5*time.Minute)
+	if err := f.Human("ana").Close("acme/parcels", 1); err != nil {
+		t.Fatal(err)
+	}
+	rounds(3, 5*time.Minute)
+	rounds(5, time.Hour)
+	if why := a.Held()["acme/parcels"]; len(f.Pulls("acme", "parcels")) != 1 || !strings.Contains(why, "the onboarding (pull request 1) was closed") {
+		t.Fatalf("%d pull requests, held: %s", len(f.Pulls("acme", "parcels")), why)
+	}
+	if err := a.Open(t.Context(), noon.Add(6*time.Hour), "acme/parcels", "ana"); err != nil {
+		t.Fatal(err)
+	}
+	rounds(3, time.Hour)
+	if n := len(f.Pulls("acme", "parcels")); n != 2 {
+		t.Errorf("%d pull requests", n)
+	}
+}
+
 // TestOnboardedAlready: a repository that has a pawl.yaml is not onboarded.
 func TestOnboardedAlready(t *testing.T) {
 	a, f, rounds := paced(t, Options{WarmUp: time.Hour, Onboard: testOnboard})

@@ -134,7 +134,7 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 		return err
 	}
 	if g.Batch != "" {
-		return a.review(ctx, fp, &g)
+		return errors.Join(a.review(ctx, fp, &g), a.escape(ctx, now, fp, &g, base))
 	}
 	if g.Merged != nil || len(g.Specimens) == 0 {
 		return nil
@@ -302,7 +302,7 @@ func (a *Absorber) join(ctx context.Context, now time.Time, t Target, g *Group, 
 	b := Batch{Repo: t.Repo, Base: t.Base, Set: t.Set, Label: g.Fingerprint.Label, Service: g.Fingerprint.Service, Number: 1}
 	for i := range batches {
 		old := &batches[i]
-		if old.member(m.Fingerprint) >= 0 { // a kill may have come between the batch and the group's pointer
+		if old.has(m) { // a kill may have come between the batch and the group's pointer
 			return old.Key(), nil
 		}
 		if old.Onboard == nil && old.series(t, b.Label, b.Service) {
