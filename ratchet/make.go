@@ -95,14 +95,14 @@ func (m *Maker) make(traces []trajectory.Trace, f classify.Finding, s Sightings,
 	if err != nil {
 		return Made{}, err
 	}
-	whole := len(r.doc)
+	whole, why := len(r.doc), r.found.Why
 	proof, err := m.admit(&c, &r, controls, base)
 	if err != nil {
 		return Made{}, err
 	}
 	c.Provenance.Kills, c.Provenance.Control = append([]string{}, proof.Kills...), orNil(proof.Control)
 	c.Trace = regcase.TraceFile{File: regcase.JSONFile, SHA256: regcase.SHA256(r.doc)}
-	made, err := seal(c, r.found.Why, r.doc, session)
+	made, err := seal(c, why, r.doc, session)
 	made.TraceID, made.Whole, made.Healed = cmp.Or(f.TraceID(), traces[len(traces)-1].ID), whole, proof.Healed
 	return made, err
 }

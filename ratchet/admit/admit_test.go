@@ -163,7 +163,7 @@ func twice() classify.Twin {
 // TestControlIsTheFirstThatPasses, and one that decides nothing is passed over.
 func TestControlIsTheFirstThatPasses(t *testing.T) {
 	blind := looping(1)
-	blind.TraceID, blind.Complete.HasRoot = "blind", false
+	blind.TraceID, blind.Complete.HasRoot, blind.Reply = "blind", false, nil
 	fine := looping(2)
 	fine.TraceID = "fine"
 	judge, c := candidate(t, looping(7), blind, fine)

@@ -53,7 +53,7 @@ func (x *exam) damage(control *trajectory.Trajectory) error {
 		j := x.ask(t)
 		if j.Verdict == oracle.Fail {
 			x.proof.Kills = append(x.proof.Kills, "damage/"+d.name)
-		} else if d.asserted {
+		} else if d.asserted && j.Verdict == oracle.Pass { // not decided is no pass
 			return refuse("the case asserts that %s, and passes a healthy run in which that is not so", d.does)
 		}
 	}
@@ -108,8 +108,10 @@ func silence(t *trajectory.Trajectory) bool {
 	}
 	had := t.Reply != nil
 	t.Reply = nil
-	for i := len(t.ModelCalls) - 1; i >= 0 && len(t.ModelCalls[i].ToolCalls) == 0; i-- {
-		t.ModelCalls[i].Text = ""
+	for i := range t.ModelCalls { // of an earlier turn too: it could be taken for the answer
+		if len(t.ModelCalls[i].ToolCalls) == 0 {
+			t.ModelCalls[i].Text = ""
+		}
 	}
 	return had
 }

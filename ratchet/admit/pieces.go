@@ -76,14 +76,15 @@ func attributePieces(traces []trajectory.Trace) (out []piece) {
 	return out
 }
 
-// messagePieces are the elements of attributes that are JSON lists.
+// messagePieces are the elements of attributes that are JSON lists, or objects with one.
 func messagePieces(traces []trajectory.Trace) (out []piece) {
 	for t := range traces {
 		for i := range traces[t].Spans {
 			s := &traces[t].Spans[i]
 			for _, k := range slices.Sorted(maps.Keys(s.Attrs)) {
 				if v := s.Attrs[k]; v.Type() == pcommon.ValueTypeStr && len(v.Str()) >= small {
-					for n := range elements(v.Str()) {
+					list, _, _ := elements(v.Str())
+					for n := range list {
 						out = append(out, piece{kind: messagePiece, trace: t, span: i, key: k, at: n})
 					}
 				}
@@ -93,23 +94,52 @@ func messagePieces(traces []trajectory.Trace) (out []piece) {
 	return out
 }
 
-// elements are those of a text that is a JSON list of two or more objects; nil of any other text.
-func elements(text string) (out []jsontext.Value) {
-	if len(text) == 0 || text[0] != '[' {
-		return nil
+// elements are those of the list of two or more objects that a JSON text is, or that is the first such member of the object that it is; nil of any other
+// text. The list is text[from:to].
+func elements(text string) (out []jsontext.Value, from, to int) {
+	switch v := jsontext.Value(text); v.Kind() {
+	case '[':
+		if v.IsValid() {
+			if out = objects(v); out != nil {
+				return out, 0, len(text)
+			}
+		}
+	case '{':
+		d := jsontext.NewDecoder(bytes.NewReader(v))
+		if _, err := d.ReadToken(); err != nil || !v.IsValid() {
+			return nil, 0, 0
+		}
+		for d.PeekKind() == '"' {
+			if _, err := d.ReadToken(); err != nil {
+				return nil, 0, 0
+			}
+			member, err := d.ReadValue()
+			if err != nil {
+				return nil, 0, 0
+			}
+			if out = objects(member); out != nil {
+				to = int(d.InputOffset())
+				return out, to - len(member), to
+			}
+		}
 	}
-	d := jsontext.NewDecoder(bytes.NewReader([]byte(text)))
-	if _, err := d.ReadToken(); err != nil {
+	return nil, 0, 0
+}
+
+// objects are the elements of a list of nothing but objects, two or more; nil of any other value, which must be valid.
+func objects(v jsontext.Value) (out []jsontext.Value) {
+	d := jsontext.NewDecoder(bytes.NewReader(v))
+	if start, err := d.ReadToken(); err != nil || start.Kind() != '[' {
 		return nil
 	}
 	for d.PeekKind() == '{' {
-		v, err := d.ReadValue()
+		e, err := d.ReadValue()
 		if err != nil {
 			return nil
 		}
-		out = append(out, v.Clone())
+		out = append(out, e.Clone())
 	}
-	if end, err := d.ReadToken(); err != nil || end.Kind() != ']' || d.InputOffset() != int64(len(text)) || len(out) < 2 {
+	if d.PeekKind() != ']' || len(out) < 2 {
 		return nil
 	}
 	return out
@@ -204,14 +234,14 @@ func listWithout(v pcommon.Value, p piece, gone map[piece]bool) pcommon.Value {
 		return v
 	}
 	var stay [][]byte
-	all := elements(v.Str())
+	all, from, to := elements(v.Str())
 	for n, e := range all {
 		p.at = n
 		if !gone[p] {
 			stay = append(stay, e)
 		}
 	}
-	return pcommon.NewValueStr("[" + string(bytes.Join(stay, []byte(","))) + "]")
+	return pcommon.NewValueStr(v.Str()[:from] + "[" + string(bytes.Join(stay, []byte(","))) + "]" + v.Str()[to:])
 }
 
 // Size is about how many bytes of text a trace holds.

@@ -117,11 +117,33 @@ func TestShrinkLeavesWhatNeverHolds(t *testing.T) {
 }
 
 func TestElements(t *testing.T) {
-	for text, want := range map[string]int{
-		`[{"a":1},{"b":[{},2]}]`: 2, `[{"a":1}]`: 0, `[]`: 0, `[1,2]`: 0, `[{"a":1},{"b":2}] and more`: 0, `[{"a":1},{"b":2}`: 0, `{"a":1}`: 0, ``: 0, `[{"a":1},2]`: 0,
+	for text, want := range map[string]struct {
+		n    int
+		list string
+	}{
+		`[{"a":1},{"b":[{},2]}]`:                        {2, `[{"a":1},{"b":[{},2]}]`},
+		`{"model":"m","messages": [{"a":1},{"b":2}] }`:  {2, `[{"a":1},{"b":2}]`},
+		`{"x":[1,2],"y":[{"a":1},{"b":2},{}],"z":[{}]}`: {3, `[{"a":1},{"b":2},{}]`},
+		`[{"a":1}]`: {}, `[]`: {}, `[1,2]`: {}, `[{"a":1},{"b":2}] and more`: {}, `[{"a":1},{"b":2}`: {}, `{"a":1}`: {}, ``: {}, `[{"a":1},2]`: {},
+		`{"a":[{},{}]`: {}, `{"a":{"b":[{},{}]}}`: {}, `text`: {},
 	} {
-		if got := len(elements(text)); got != want {
-			t.Errorf("%s has %d elements, want %d", text, got, want)
+		got, from, to := elements(text)
+		if len(got) != want.n || text[from:to] != want.list {
+			t.Errorf("%s has %d elements in %q, want %d in %q", text, len(got), text[from:to], want.n, want.list)
 		}
+	}
+}
+
+// A value without some of its elements is JSON still, and all else of it stays.
+func TestListWithout(t *testing.T) {
+	text := `{"model":"m","messages":[{"a":1},{"b":2},{"c":3}],"n":1}`
+	p := piece{kind: messagePiece, key: "k"}
+	gone := map[piece]bool{}
+	for _, at := range []int{anyElement, 0, 2} {
+		p.at = at
+		gone[p] = true
+	}
+	if got := listWithout(pcommon.NewValueStr(text), piece{key: "k"}, gone).Str(); got != `{"model":"m","messages":[{"b":2}],"n":1}` {
+		t.Error(got)
 	}
 }
