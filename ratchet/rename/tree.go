@@ -38,7 +38,15 @@ func (w *writer) document(b []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		next, c := w.value(v.Clone())
+		v = v.Clone()
+		next, c := w.value(v)
+		if c && indented(v) {
+			next = next.Clone()
+			err = next.Indent(jsontext.WithIndent(" "))
+		}
+		if err != nil {
+			return nil, err
+		}
 		changed = changed || c
 		out = append(append(out, next...), '\n')
 	}
@@ -49,6 +57,12 @@ func (w *writer) document(b []byte) ([]byte, error) {
 		out = bytes.TrimSuffix(out, []byte("\n"))
 	}
 	return out, nil
+}
+
+// indented says that a value is laid out as recorded traces are, so that a reviewer sees what changed and nothing else.
+func indented(v jsontext.Value) bool {
+	c := v.Clone()
+	return c.Indent(jsontext.WithIndent(" ")) == nil && bytes.Equal(c, v)
 }
 
 // value rewrites one value and says whether anything in it changed; if nothing did it is returned as it was.
