@@ -292,3 +292,34 @@ func TestMissing(t *testing.T) {
 		}
 	})
 }
+
+// A repository that goes to another owner is followed by its number, also when another takes its name; an archived one is left alone until it is not.
+func TestTransferredAndArchived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		out := g.settle(t.Context(), frozen(t, change()))
+		must(t, g.fake.Edit("acme", "shop", func(r *fakegithub.Repo) { r.Owner = "holding" }))
+		must(t, g.fake.AddRepo("acme", "shop", ""))
+		out, err := out.Grow(growth(1))
+		must(t, err)
+		g.opt.Content = contentOf(out)
+		out = g.settle(t.Context(), out)
+		if out.FullName != "holding/shop" || out.Update.State != UpdateDone || len(g.fake.Pulls("acme", "shop")) != 0 || len(g.fake.Pulls("holding", "shop")) != 1 {
+			t.Fatalf("%s %+v", out.FullName, out.Update)
+		}
+		must(t, g.fake.Edit("holding", "shop", func(r *fakegithub.Repo) { r.Archived = true }))
+		writes := len(g.fake.Ledger())
+		out, err = out.Grow(growth(2))
+		must(t, err)
+		g.opt.Content = contentOf(out)
+		out, err = g.reconcile(t.Context(), out)
+		must(t, err)
+		if out.Waiting != "the repository is archived" || len(g.fake.Ledger()) != writes {
+			t.Errorf("%q, %d writes", out.Waiting, len(g.fake.Ledger())-writes)
+		}
+		must(t, g.fake.Edit("holding", "shop", func(r *fakegithub.Repo) { r.Archived = false }))
+		if out = g.settle(t.Context(), out); out.Update.State != UpdateDone || len(out.Grown) != 1 {
+			t.Errorf("%+v", out.Update)
+		}
+	})
+}

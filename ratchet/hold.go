@@ -43,20 +43,20 @@ func (a *Absorber) Held() map[string]string {
 }
 
 // holdRepos finds out which repositories are in their warm-up and which get too many new failures at once. Groups that waited for one that is free now are
-// looked at again.
-func (a *Absorber) holdRepos(ctx context.Context, now time.Time, policy Policy, base baselines) error {
+// looked at again. It returns the groups when it had to look at them.
+func (a *Absorber) holdRepos(ctx context.Context, now time.Time, policy Policy) ([]Group, error) {
 	if a.opts.Mode != ghpr.ModeOpen || a.opts.WarmUp <= 0 && a.opts.NewGroups <= 0 {
-		return nil
+		return nil, nil
 	}
 	a.holding.Lock()
 	fresh := a.spared != nil && recently(now, a.sparedAt, holdEvery)
 	a.holding.Unlock()
 	if fresh {
-		return nil
+		return nil, nil
 	}
 	gs, err := a.Groups(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	held := map[string]string{}
 	for _, t := range a.opts.Targets {
@@ -64,7 +64,7 @@ func (a *Absorber) holdRepos(ctx context.Context, now time.Time, policy Policy, 
 			continue
 		}
 		if held[t.Repo], err = a.holdRepo(ctx, now, t, gs, policy); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	a.holding.Lock()
@@ -76,7 +76,7 @@ func (a *Absorber) holdRepos(ctx context.Context, now time.Time, policy Policy, 
 			a.touch(fp, false)
 		}
 	}
-	return a.onboard(ctx, now, gs, policy, base)
+	return gs, nil
 }
 
 func (a *Absorber) holdRepo(ctx context.Context, now time.Time, t Target, gs []Group, policy Policy) (string, error) {

@@ -34,8 +34,12 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	if err := a.holdRepos(ctx, now, policy, base); err != nil {
+	looked, err := a.holdRepos(ctx, now, policy)
+	if err != nil { // who does not know what a repository is to be spared proposes nothing
 		return errors.Join(append(errs, err)...)
+	}
+	if looked != nil {
+		errs = append(errs, a.onboard(ctx, now, looked, policy, base))
 	}
 	dirty := a.takeDirty()
 	for _, fp := range slices.Sorted(maps.Keys(dirty)) {

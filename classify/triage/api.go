@@ -107,7 +107,7 @@ type batch struct {
 	Base    string           `json:"base"`
 	Label   classify.Label   `json:"label"`
 	Service string           `json:"service"`
-	State   string           `json:"state"` // withdrawn | collecting | full | stuck | preview | sending | open | closed | merged | absorbed | parked
+	State   string           `json:"state"` // withdrawn | collecting | full | stuck | preview | waiting | sending | open | closed | merged | absorbed | parked
 	URL     string           `json:"url"`
 	Note    string           `json:"note"`
 	Frozen  bool             `json:"frozen"` // its pull request is fixed: /v1/batches/{number}/plan shows it
