@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +89,7 @@ func quarantineCommand(a *app) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.editCase(set, args[0], func(c regcase.Case) (regcase.Case, *regcase.Waiver, error) {
-				c, err := turn.Quarantine(c, owner, reason, review, time.Now())
+				c, err := turn.Quarantine(c, owner, reason, review, a.now())
 				return c, nil, err
 			})
 		},
@@ -118,7 +117,7 @@ func retireCommand(a *app) *cobra.Command {
 				if err != nil || issue == "" {
 					return to, nil, err
 				}
-				w, err := turn.Waive(&c, &to, "/state", reason, issue, time.Now())
+				w, err := turn.Waive(&c, &to, "/state", reason, issue, a.now())
 				return to, &w, err
 			})
 		},
@@ -221,7 +220,7 @@ func (a *app) waive(ctx context.Context, id string, f waiveFlags) error {
 		return err
 	}
 	for _, field := range f.fields {
-		w, err := turn.Waive(base, &e.Case, field, f.reason, f.issue, time.Now())
+		w, err := turn.Waive(base, &e.Case, field, f.reason, f.issue, a.now())
 		if err != nil {
 			return usageError(err, "")
 		}

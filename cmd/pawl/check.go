@@ -129,7 +129,7 @@ func (c *checking) check(ctx context.Context) error {
 		return err
 	}
 	judge := gate.ByOracle(oracle)
-	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: time.Now()}
+	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: c.now()}
 	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html))}
 	if len(c.traces) > 0 {
 		return c.recorded(ctx, plan, judge)

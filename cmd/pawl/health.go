@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
@@ -29,7 +28,7 @@ func healthCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer s.root.Close()
-			h := turn.HealthOf(s.Set, time.Now())
+			h := turn.HealthOf(s.Set, a.now())
 			if a.json {
 				err = a.printJSON(h)
 			} else {

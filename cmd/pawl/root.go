@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -27,7 +28,7 @@ var commands = []func(*app) *cobra.Command{
 	absorbCommand,
 	checkCommand, varianceCommand,
 	verifyCommand,
-	waiveCommand, quarantineCommand, retireCommand, migrateCommand, healthCommand, exportCommand,
+	clickCommand, waiveCommand, quarantineCommand, retireCommand, migrateCommand, healthCommand, exportCommand,
 	baselineCommand, toolsCommand,
 	rulesCommand,
 	doctorCommand,
@@ -46,9 +47,10 @@ type app struct {
 	log        *slog.Logger // to stderr, level by --log-level
 
 	logLevel slog.LevelVar
-	unread   int  // parts of recorded files that could not be read: a good result would not be the whole truth
-	leftOut  int  // spans and log records of them that can be of no trace, for want of ids: the same
-	running  bool // RunE was reached: an error before it is a mistake of usage
+	asOf     time.Time // --now; zero: the clock's
+	unread   int       // parts of recorded files that could not be read: a good result would not be the whole truth
+	leftOut  int       // spans and log records of them that can be of no trace, for want of ids: the same
+	running  bool      // RunE was reached: an error before it is a mistake of usage
 }
 
 // defaultFile is read where -c names no other; it may be absent.
@@ -86,6 +88,8 @@ func newRoot(a *app) *cobra.Command {
 	flags.StringVarP(&a.configFile, "config", "c", "", "configuration `FILE` (default pawl.yaml where there is one)")
 	flags.BoolVar(&a.json, "json", false, "print JSON, one object a line")
 	flags.TextVar(&a.logLevel, "log-level", &a.logLevel, "log at this `LEVEL` and above: debug, info, warn, error")
+	flags.TextVar(&a.asOf, "now", time.Time{}, "judge the dates of a set as of this `TIME`")
+	_ = flags.MarkHidden("now")
 	for _, build := range commands {
 		root.AddCommand(build(a))
 	}

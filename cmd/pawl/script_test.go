@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pawl-dev/pawl/test/desk"
 )
 
 // The scripts in test/script run pawl as a process of its own: the test binary stands in its place on the path.
@@ -29,6 +31,7 @@ import (
 //	httpwait URL PATTERN                get again and again until the body holds the pattern
 //	sample SCENARIO FILE [SEED [COUNT]] write traces of the sample agent; cut BYTES FILE INTO, gzip FILE INTO, bomb MIB INTO
 //	jsonkeys FILE PATH KEY...           each line is a JSON object that has exactly these keys there
+//	desk MODE [ARG]                     the parcel desk, an agent that pawl check can run: package test/desk
 //	natsserver                          start a NATS server with JetStream at $NATS; natsstream NAME SUBJECT, natspub SUBJECT FILE
 //
 // To start a program in the background and read what it prints while it runs, let a shell put that into files and
@@ -82,7 +85,7 @@ func TestScripts(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"pawl": main})
+	testscript.Main(m, map[string]func(){"pawl": main, "desk": func() { os.Exit(desk.Main(os.Args[1:])) }})
 }
 
 func serveEcho(w http.ResponseWriter, r *http.Request) {

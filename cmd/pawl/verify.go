@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +87,7 @@ func (a *app) verify(ctx context.Context, f verifyFlags) error {
 type sides struct {
 	base, head         fs.FS
 	work               *gitfs.Worktree
-	committed          fs.FS // what HEAD holds, beside the work tree
+	committed          fs.FS  // what HEAD holds, beside the work tree
 	baseID, headID     string // headID is that of HEAD where the head is the work tree
 	baseName, headName string
 	behind             bool // head does not hold all of base's commits
@@ -316,7 +315,7 @@ func (a *app) compareVersions(base, head verify.Version, s *sides) (*verify.Repo
 		n += len(set.Cases)
 	}
 	bar := a.progress(n, "judging the recordings")
-	r, err := verify.Check(base, head, verify.Options{Now: time.Now(), Oracle: judge, Step: func() { _ = bar.Add(1) }})
+	r, err := verify.Check(base, head, verify.Options{Now: a.now(), Oracle: judge, Step: func() { _ = bar.Add(1) }})
 	if err != nil {
 		return nil, undecided("", "%w", err)
 	}

@@ -55,7 +55,7 @@ func Propose(c regcase.Case, digest string, runs []gate.Run, parts []string, now
 				c.Expect.Trajectory = &regcase.Trajectory{Mode: "superset", Calls: calls}
 				c.Weak = false
 			}, now)
-			what = fmt.Sprintf("%d calls that all of %d passing runs make", len(calls), len(passing))
+			what = fmt.Sprintf("the calls that each of %d passing runs makes: %d", len(passing), len(calls))
 		case Budget:
 			s.take(func(c *regcase.Case) { c.Expect.Budget = budget(c.Expect.Budget, passing) }, now)
 			what = fmt.Sprintf("the most that any of %d passing runs took, and %.0f %% more", len(passing), Tolerance*100)
