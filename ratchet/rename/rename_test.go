@@ -23,7 +23,7 @@ func TestThereAndBack(t *testing.T) {
 	trace := []byte(`{"spans":[{"name":"execute_tool get_order","attributes":[{"key":"gen_ai.tool.name","value":{"stringValue":"get_order"}},{"key":"gen_ai.tool.call.arguments","value":{"stringValue":"{\"order_id\":\"ORD-1\"}"}}]}]}`)
 	renames := []regcase.Rename{{Tool: "get_order", To: "fetch_order"}, {Tool: "get_order", Field: "/order_id", To: "/id"}, {Tool: "search_orders", Field: "/items/0/sku", To: "/items/0/code"}}
 	changed := 0
-	for seed := range uint64(300) {
+	for seed := range uint64(25) {
 		c := casetest.Case(rand.New(rand.NewPCG(seed, 3)))
 		c.Trace.SHA256 = regcase.SHA256(trace)
 		before := encode(t, c)
@@ -50,8 +50,8 @@ func TestThereAndBack(t *testing.T) {
 			t.Fatalf("seed %d: a name that nobody uses changes something, %v", seed, err)
 		}
 	}
-	if changed < 500 {
-		t.Errorf("only %d of 900 renames changed anything", changed)
+	if changed < 40 {
+		t.Errorf("only %d of 75 renames changed anything", changed)
 	}
 }
 
