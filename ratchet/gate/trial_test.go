@@ -299,3 +299,58 @@ func BenchmarkTrial(b *testing.B) {
 		play(rng, base, base, true, Terms{N: 5, Rate: 0.8})
 	}
 }
+
+// Whatever runs come to, and in whatever order they end, a trial ends, within bounds, and blocks nothing that never failed.
+func TestTrialEnds(t *testing.T) {
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		against := rng.IntN(2) == 0
+		var entrants []Entrant
+		for i := range 1 + rng.IntN(4) {
+			e := Entrant{Case: strconv.Itoa(i), Terms: Terms{N: 1 + rng.IntN(6), Hard: rng.IntN(2) == 0, Rate: rng.Float64()}, Blocks: rng.IntN(2) == 0, Fixed: rng.IntN(8) == 0}
+			if rng.IntN(2) == 0 {
+				e.Green = &Count{Passed: rng.IntN(20), Failed: rng.IntN(3)}
+			}
+			entrants = append(entrants, e)
+		}
+		pass, valid := rng.Float64(), rng.Float64()
+		trial := NewTrial(entrants, against)
+		var under []Want
+		runs := 0
+		for {
+			w, state := trial.Next()
+			if state == Ready {
+				if runs++; runs > len(entrants)*(12+2*40) {
+					t.Fatalf("seed %d: %d runs and no end", seed, runs)
+				}
+				under = append(under, w)
+				if rng.IntN(3) > 0 {
+					continue
+				}
+			}
+			if state == Over && len(under) == 0 {
+				break
+			}
+			if len(under) == 0 {
+				t.Fatalf("seed %d: waits for nothing", seed)
+			}
+			i := rng.IntN(len(under))
+			v := Error
+			if rng.Float64() < valid {
+				if v = Fail; rng.Float64() < pass {
+					v = Pass
+				}
+			}
+			trial.Record(under[i], v)
+			under = append(under[:i], under[i+1:]...)
+		}
+		for _, o := range trial.Outcomes("cut") {
+			if o.Word == "" || o.Why == "cut" || o.Blocks != (o.Word == Regression) || o.Blocks && o.Head.Failed == 0 {
+				t.Fatalf("seed %d: %+v", seed, o)
+			}
+			if !against && o.Base.Runs() > 0 {
+				t.Fatalf("seed %d: runs of a base that there is not", seed)
+			}
+		}
+	}
+}
