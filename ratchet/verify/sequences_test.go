@@ -20,7 +20,7 @@ import (
 func TestSequencesHold(t *testing.T) {
 	runs := smallRuns()
 	pairs, passed, all := 0, 0, 0
-	for seed := range uint64(600) {
+	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		base := smallTrajectory(r)
 		on := verdicts(base, runs)
@@ -48,7 +48,7 @@ func TestSequencesHold(t *testing.T) {
 		}
 	}
 	t.Logf("%d pairs; %d of %d runs pass", pairs, passed, all)
-	if pairs < 1000 || passed < 5000 {
+	if pairs < 300 || passed < 1000 {
 		t.Errorf("%d pairs, %d of %d runs pass: too few to show anything", pairs, passed, all)
 	}
 }
@@ -151,11 +151,11 @@ func TestLessIsStricter(t *testing.T) {
 	o := oracle.New(slog.New(slog.DiscardHandler), rule.All())
 	for rule, tried := range map[string]struct{ full, runs []string }{
 		"loop": {
-			full: []string{`{"warn":%s,"match":%s,"poll":%s,"max_period":4}`, "2", "3", "4", "5", "6", "8"},
+			full: []string{`{"warn":%s,"match":%s,"poll":%s,"max_period":4}`, "2", "3", "5", "8"},
 			runs: append(loops(`ok {"status":"open"}`), append(loops(`ok {"n":%d}`), loops(`error {"error":"no"}`)...)...),
 		},
 		"context_overflow": {
-			full: []string{`{"warn":%s,"match":%s,"windows":{}}`, "0.5", "0.6", "0.7", "0.85", "0.9", "0.95"},
+			full: []string{`{"warn":%s,"match":%s,"windows":{}}`, "0.5", "0.7", "0.85", "0.95"},
 			runs: windows(),
 		},
 	} {
@@ -164,7 +164,7 @@ func TestLessIsStricter(t *testing.T) {
 }
 
 func loops(result string) (out []string) {
-	for n := 1; n <= 12; n++ {
+	for n := 1; n <= 9; n++ {
 		var b strings.Builder
 		b.WriteString("trace service=shop route=/chat\nuser hi\n")
 		for i := range n {
