@@ -361,6 +361,7 @@ type LatencyRule struct {
 type Redact struct {
 	Patterns []RedactPattern `yaml:"patterns" doc:"further values to remove"`
 	Keep     []string        `yaml:"keep" doc:"exact values that stay as they are: tool names, public addresses"`
+	Canaries []string        `yaml:"canaries" doc:"values planted where nobody real is (at least 8 bytes each): whatever holds one, however it is written, does not leave"`
 }
 
 // RedactPattern finds values of one kind; Name stands in their pseudonyms.

@@ -124,7 +124,7 @@ func (a *app) oracleOf(cfg config.Config) (*oracle.Oracle, error) {
 }
 
 func (a *app) redactorOf(cfg config.Config) (*redact.Redactor, error) {
-	o := redact.Options{Keep: cfg.Redact.Keep}
+	o := redact.Options{Keep: cfg.Redact.Keep, Canaries: cfg.Redact.Canaries}
 	for _, p := range cfg.Redact.Patterns {
 		o.Patterns = append(o.Patterns, redact.Pattern{Name: p.Name, Regexp: p.Pattern.String()})
 	}

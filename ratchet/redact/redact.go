@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strings"
 
 	"github.com/zricethezav/gitleaks/v8/detect"
 )
@@ -63,10 +64,11 @@ const (
 	User       Kind = "user"
 	Address    Kind = "address"
 	BirthDate  Kind = "birth_date"
-	Value      Kind = "value" // a personal key's value that is not of the key's own kind
+	Value      Kind = "value"  // a personal key's value that is not of the key's own kind
+	Canary     Kind = "canary" // a value that was planted to be caught; found, never replaced
 )
 
-var builtinKinds = []Kind{Email, Phone, Card, IBAN, IP, NationalID, Secret, Name, User, Address, BirthDate, Value}
+var builtinKinds = []Kind{Email, Phone, Card, IBAN, IP, NationalID, Secret, Name, User, Address, BirthDate, Value, Canary}
 
 // Pattern is a team's own kind of personal data. Name (a-z, digits, underscore; not one of the built-in kinds) becomes
 // the kind and the pseudonym's prefix; Regexp finds it in decoded text: its first group if it has one, else the match.
@@ -84,6 +86,9 @@ type Options struct {
 	// Keys lists further object keys, attribute keys or header names whose whole value is replaced, with their kind
 	// (empty means Value). Case and punctuation do not matter.
 	Keys map[string]Kind
+	// Canaries are values that somebody planted where nobody real is (a made-up customer, a token that opens nothing) to see whether they get out. The second
+	// look refuses whatever holds one, however it is written. At least 8 bytes each; capitals do not matter.
+	Canaries []string
 	// Regions are the countries (ISO 3166, two letters) in which a phone number without country code is tried. Default:
 	// US, GB, DE, FR, ES, IT, NL, PL, BR, IN, KR.
 	Regions []string
@@ -99,6 +104,8 @@ type Redactor struct {
 	keys     map[string]Kind
 	kinds    map[Kind]bool
 	regions  []string
+	canaries []string // in lower case
+	bare     []string // the same, letters and digits alone
 }
 
 type compiledPattern struct {
@@ -126,6 +133,13 @@ func New(lg *slog.Logger, opts Options) (*Redactor, error) {
 		if err := r.addPattern(p); err != nil {
 			return nil, err
 		}
+	}
+	for i, c := range opts.Canaries {
+		if len(c) < minCanary {
+			return nil, fmt.Errorf("redact: canary %d: shorter than %d bytes, it would stand in innocent text: plant a longer one", i+1, minCanary)
+		}
+		r.canaries = append(r.canaries, strings.ToLower(c))
+		r.bare = append(r.bare, bareWords(strings.ToLower(c)))
 	}
 	for _, v := range opts.Keep {
 		r.keep[v] = true
