@@ -31,7 +31,8 @@ func absorbCommand(a *app) *cobra.Command {
 		Use:   "absorb FILE|DIR|-... --set DIR",
 		Short: "classify recorded traces and write a case for each new failure, no network",
 		Long: "Finds the failures in recorded traces and writes one regression case per failure into the set: redacted, proven red on its\n" +
-			"own recording and on twins of it, and proven green where it is mended. A failure that could not be proven so is refused, with the reason. A failure that the set holds already is left alone, so absorbing the same traces again changes nothing.\n\n" +
+			"own recording and on twins of it, and proven green where it is mended. A failure that could not be proven so is refused, with the reason. A failure that the set holds already is left alone, so absorbing the same traces again changes nothing.\n" +
+			"One that was seen again after its case was enforced gets a further specimen below it, at most three.\n\n" +
 			"Failures that are not blocking, or of low confidence, are reported and not absorbed; see `absorb` in pawl.yaml.",
 		Example: "  pawl absorb traces.jsonl --set regressions\n  pawl absorb captures/ --set regressions --json",
 		Args:    somePaths,
@@ -87,7 +88,7 @@ func prPolicyOf(cfg config.Config) (ratchet.Policy, error) {
 type absorbed struct {
 	ID     string         `json:"id"`
 	Label  classify.Label `json:"label"`
-	Did    string         `json:"did"`  // created | known | skipped (by the policy) | refused (no case can be made of it)
+	Did    string         `json:"did"`  // created | escaped (a further specimen of a case that is enforced) | known | skipped (by the policy) | refused (no case can be made of it)
 	Path   *string        `json:"path"` // of the case's directory; null when skipped or refused
 	Title  string         `json:"title"`
 	Count  int            `json:"count"`
@@ -181,6 +182,9 @@ func (t becameOf) String() string {
 	created := plural(t["created"], "case") + " created"
 	if len(kinds) > 0 {
 		created += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	if n := t["escaped"]; n > 0 {
+		created += fmt.Sprintf(", %s came again though enforced", plural(n, "failure"))
 	}
 	return fmt.Sprintf("%s, %d known already, %s refused, %s not absorbed", created, t["known"], plural(t["refused"], "failure"), plural(t["skipped"], "failure"))
 }
@@ -309,11 +313,18 @@ func writeCase(root *os.Root, maker *ratchet.Maker, policy ratchet.Policy, g *si
 	if err != nil {
 		return d, err
 	}
-	if did == regcase.Created {
+	if did == regcase.Known {
+		var why string
+		if c, made, did, why, err = escape(root, maker, c, g, healthy, runs); err != nil {
+			return d, err
+		}
+		d.Reason = cmp.Or(why, d.Reason)
+	}
+	if did != regcase.Known {
 		p := c.Provenance
 		d.Case = &proven{c.Form, c.Weak, p.Kills, append([]string{}, made.Healed...), p.Control, map[string]int{"whole": made.Whole, "trimmed": len(made.Trace)}}
 	}
-	path := strings.Join([]string{c.Labels[0], c.ID}, "/")
+	path := c.Dir()
 	d.ID, d.Did, d.Path, d.Title = c.ID, string(did), &path, c.Title
 	return d, nil
 }

@@ -15,18 +15,19 @@ import (
 
 // migrateFlags are what the caller asked for.
 type migrateFlags struct {
-	set, tool, field, reason, issue string
-	format, write                   bool
+	set, tool, field, erase, reason, issue string
+	format, write                          bool
 }
 
 func migrateCommand(a *app) *cobra.Command {
 	var f migrateFlags
 	cmd := &cobra.Command{
-		Use:   "migrate (--rename-tool OLD=NEW | --rename-field TOOL:/old=/new | --format) [--write]",
-		Short: "give a tool or a field its new name in the whole set, or write it in today's format",
+		Use:   "migrate (--rename-tool OLD=NEW | --rename-field TOOL:/old=/new | --erase VALUE | --format) [--write]",
+		Short: "give a tool or a field its new name in the whole set, erase a value from it, or write it in today's format",
 		Long: "A rename touches what the cases expect, their fixtures, their tools, the recorded traces and the team's own answers. It is stated once, in renames.yaml\n" +
 			"of the set, with a reason; verify applies it to the cases of the base and holds the change to what comes out. Without --write it only tells which\n" +
-			"files would change. --format rewrites cases of an older version, or that were edited by hand, in canonical bytes.",
+			"files would change. --erase blanks a value, such as a person's name, in everything that the set quotes; what was equal stays equal, and each field that\n" +
+			"changes is waived without being quoted. git's history keeps what was. --format rewrites cases of an older version, or that were edited by hand, in canonical bytes.",
 		Example: "  pawl migrate --rename-tool get_order=fetch_order --reason 'one name in all services' --issue '#31'\n" +
 			"  pawl migrate --rename-field refund:/id=/order_id --reason 'as the API calls it' --issue '#32' --write\n  pawl migrate --format --write",
 		RunE: func(*cobra.Command, []string) error { return a.migrate(f) },
@@ -35,12 +36,13 @@ func migrateCommand(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.tool, "rename-tool", "", "`OLD=NEW` name of a tool")
 	flags.StringVar(&f.field, "rename-field", "", "`TOOL:/old=/new`, JSON pointers to a field of the tool's arguments")
+	flags.StringVar(&f.erase, "erase", "", "take this `VALUE` out, as a person asked")
 	flags.BoolVar(&f.format, "format", false, "write every case in the canonical bytes of "+regcase.APIVersion)
-	flags.StringVar(&f.reason, "reason", "", "`WHY` it is renamed")
+	flags.StringVar(&f.reason, "reason", "", "`WHY` it is renamed or erased")
 	flags.StringVar(&f.issue, "issue", "", "the issue or `LINK` where it was decided")
 	flags.BoolVar(&f.write, "write", false, "write the files; without it they are only named")
-	cmd.MarkFlagsMutuallyExclusive("rename-tool", "rename-field", "format")
-	cmd.MarkFlagsOneRequired("rename-tool", "rename-field", "format")
+	cmd.MarkFlagsMutuallyExclusive("rename-tool", "rename-field", "erase", "format")
+	cmd.MarkFlagsOneRequired("rename-tool", "rename-field", "erase", "format")
 	return cmd
 }
 
@@ -50,7 +52,7 @@ func (a *app) migrate(f migrateFlags) error {
 		return err
 	}
 	defer s.root.Close()
-	changes, err := changesOf(s, f)
+	changes, err := a.changesOf(s, f)
 	if err != nil {
 		return usageError(err, "pawl migrate --help")
 	}
@@ -73,15 +75,30 @@ func (a *app) migrate(f migrateFlags) error {
 	return nil
 }
 
-func changesOf(s *openedSet, f migrateFlags) ([]turn.Change, error) {
-	if f.format {
+func (a *app) changesOf(s *openedSet, f migrateFlags) ([]turn.Change, error) {
+	switch {
+	case f.format:
 		return turn.Format(s.Set)
+	case f.erase != "":
+		return a.erasure(s, f)
 	}
 	n, err := renameOf(f)
 	if err != nil {
 		return nil, err
 	}
 	return turn.Rename(s.src, s.Set, n)
+}
+
+// erasure tells of the files that hold the value in places that stay.
+func (a *app) erasure(s *openedSet, f migrateFlags) ([]turn.Change, error) {
+	if f.reason == "" || f.issue == "" {
+		return nil, errors.New("an erasure is stated with --reason and --issue, without the value")
+	}
+	changes, left, err := turn.Erase(s.src, s.Set, f.erase, f.reason, f.issue, a.now())
+	for _, file := range left {
+		fmt.Fprintf(a.stderr, "pawl: %s holds it where nothing is blanked: mend that by hand\n", filepath.ToSlash(filepath.Join(s.dir, file)))
+	}
+	return changes, err
 }
 
 // renameOf reads OLD=NEW or TOOL:/old=/new. A name may hold what separates, so the last one counts.

@@ -40,13 +40,13 @@ func writeSession(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // writeSample puts runs of the sample agent into a file, in JSON or, where its name ends in .pb, in protobuf. Equal seeds
-// give equal traces.
+// give equal traces. They are of so many days later.
 func writeSample(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 || len(args) > 4 {
-		ts.Fatalf("usage: sample SCENARIO FILE [SEED [COUNT]]")
+	if neg || len(args) < 2 || len(args) > 5 {
+		ts.Fatalf("usage: sample SCENARIO FILE [SEED [COUNT [DAYS]]]")
 	}
-	seed, count := 1, 1
-	for i, n := range []*int{&seed, &count} {
+	seed, count, days := 1, 1, 0
+	for i, n := range []*int{&seed, &count, &days} {
 		if len(args) > 2+i {
 			var err error
 			*n, err = strconv.Atoi(args[2+i])
@@ -56,7 +56,7 @@ func writeSample(ts *testscript.TestScript, neg bool, args []string) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 5))
 	all := ptrace.NewTraces()
 	for range count {
-		td := sample.Trace(sample.Dialects[0], sample.Named(args[0]).Make(rng), time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), rng)
+		td := sample.Trace(sample.Dialects[0], sample.Named(args[0]).Make(rng), time.Date(2026, 11, 30+days, 9, 0, 0, 0, time.UTC), rng)
 		td.ResourceSpans().MoveAndAppendTo(all.ResourceSpans())
 	}
 	var out []byte

@@ -29,7 +29,7 @@ import (
 //	httpget [-N] [-h NAME:VALUE] URL    print the body; the status must be N (200)
 //	httppost [-N] [-h NAME:VALUE] URL TYPE FILE   post the file as this content type; the status must be N (200)
 //	httpwait URL PATTERN                get again and again until the body holds the pattern
-//	sample SCENARIO FILE [SEED [COUNT]] write traces of the sample agent; cut BYTES FILE INTO, gzip FILE INTO, bomb MIB INTO
+//	sample SCENARIO FILE [SEED [COUNT [DAYS]]] write traces of the sample agent; cut BYTES FILE INTO, gzip FILE INTO, bomb MIB INTO
 //	jsonkeys FILE PATH KEY...           each line is a JSON object that has exactly these keys there
 //	desk MODE [ARG]                     the parcel desk, an agent that pawl check can run: package test/desk
 //	natsserver                          start a NATS server with JetStream at $NATS; natsstream NAME SUBJECT, natspub SUBJECT FILE

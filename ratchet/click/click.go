@@ -11,7 +11,7 @@ import (
 // Standing is where a case stands after its evidence was weighed.
 type Standing struct {
 	Case    regcase.Case // as it is to be
-	Changed bool         // it differs from what it was, and is stricter
+	Changed bool         // it differs from what it was, and is no looser
 	Has     string       // what was seen, in words
 	Lacks   string       // what is still needed for it to be enforced, "" for nothing
 }
@@ -46,11 +46,12 @@ func Turn(c regcase.Case, e Evidence, now time.Time) Standing {
 	return s
 }
 
-// take changes the case if that makes it stricter, and valid.
+// take changes the case if that makes it stricter, or gives a quarantine that is over, and so blocks, its right name.
 func (s *Standing) take(change func(*regcase.Case), now time.Time) {
 	next := s.Case
 	change(&next)
-	if ds := verify.Compare(&s.Case, &next, now); next.Check() == nil && verify.Whole(ds) == verify.Stricter {
+	ds := verify.Compare(&s.Case, &next, now)
+	if next.Check() == nil && verify.Holds(ds) && (len(ds) > 0 || next.State.Name != s.Case.State.Name) {
 		s.Case, s.Changed = next, true
 	}
 }

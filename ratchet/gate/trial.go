@@ -47,7 +47,7 @@ func EntrantOf(c *regcase.Case, n int, now time.Time) (e Entrant, ok bool) {
 		review, err := time.Parse(time.DateOnly, c.State.Review)
 		e.Blocks = err != nil || !now.Before(review.AddDate(0, 0, 1))
 	}
-	if c.Green != nil && c.Green.Of > 0 {
+	if c.Green != nil && c.Green.Of > 0 && c.State.Name != regcase.Quarantined { // which is set aside until its date
 		e.Green = &Count{Passed: c.Green.Passed, Failed: c.Green.Of - c.Green.Passed}
 	}
 	return e, true

@@ -4,6 +4,7 @@ package desk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -88,7 +89,7 @@ func Main(modes []string) int {
 func Converse(mode string, in Input) sample.Run {
 	user := in.Messages[len(in.Messages)-1].Content
 	run := sample.Run{Name: mode, User: user, Session: in.Session}
-	tool := "find_parcel"
+	tool := cmp.Or(os.Getenv("DESK_TOOL"), "find_parcel") // which the team may have given another name
 	number := "PX-00000000"
 	for _, w := range strings.Fields(user) {
 		if w = strings.Trim(w, ".?!"); strings.HasPrefix(w, "PX-") {

@@ -1,0 +1,202 @@
+package turn
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
+	"github.com/pawl-dev/pawl/ratchet/verify"
+)
+
+// minErased is how many letters or digits a value to erase has at least: less would blank half of a set.
+const minErased = 3
+
+// Erase takes a value, such as a person's name, out of all that a set quotes: titles, inputs, fixtures, expectations and recordings. In its place stands
+// verify.Erased, everywhere the same, so that what is equal stays equal; ids, tools, structure and states stay. Each field that changes gets its waiver,
+// which names the values by their digests. left are the files that still hold the value in places that are not blanked. Nothing is changed by itself.
+func Erase(src fs.FS, set regcase.Set, value, reason, issue string, now time.Time) (changes []Change, left []string, err error) {
+	switch {
+	case utf8.RuneCountInString(strings.TrimSpace(value)) < minErased:
+		return nil, nil, fmt.Errorf("%q is too short to be erased: it would hit words of everybody", value)
+	case strings.Contains(verify.Erased, value):
+		return nil, nil, fmt.Errorf("%q is what stands in the place of what is erased", value)
+	case strings.Contains(reason+issue, value):
+		return nil, nil, errors.New("the reason holds what is to be erased, and stays")
+	}
+	for _, e := range set.All() {
+		cs, rest, err := erased(src, e, value, reason, issue, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		changes = append(changes, cs...)
+		left = append(left, rest...)
+	}
+	for _, tool := range slices.Sorted(maps.Keys(set.Stubs)) {
+		if b, err := fs.ReadFile(src, set.Stubs[tool].Path); err != nil {
+			return nil, nil, err
+		} else if holds(b, value) {
+			left = append(left, set.Stubs[tool].Path)
+		}
+	}
+	if len(changes)+len(left) == 0 {
+		return nil, nil, errors.New("nothing in the set holds that value")
+	}
+	return changes, left, nil
+}
+
+func holds(b []byte, value string) bool {
+	return bytes.Contains(b, []byte(value)) || bytes.Contains(b, []byte(quoted(value)))
+}
+
+// erased blanks one case.
+func erased(src fs.FS, e *regcase.Entry, value, reason, issue string, now time.Time) (out []Change, left []string, err error) {
+	trace, err := regcase.ReadTrace(src, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	clean, err := blank(trace, value)
+	if err != nil {
+		return nil, nil, fmt.Errorf("case %s: %s: %w", e.Case.ID, regcase.JSONFile, err)
+	}
+	c, err := blankCase(e.Case, value)
+	if err != nil {
+		return nil, nil, fmt.Errorf("case %s: %w", e.Case.ID, err)
+	}
+	c.Trace.SHA256 = regcase.SHA256(clean)
+	after, err := regcase.Encode(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	file := path.Join(e.Dir, regcase.CaseFile)
+	if holds(after, value) {
+		left = append(left, file)
+	}
+	before, err := regcase.Encode(e.Case)
+	if err != nil || bytes.Equal(before, after) {
+		return nil, left, err
+	}
+	if !bytes.Equal(trace, clean) {
+		out = append(out, Change{Path: path.Join(e.Dir, regcase.JSONFile), Data: clean, Case: c.ID})
+	}
+	out = append(out, Change{Path: file, Data: after, Case: c.ID})
+	waivers := slices.Clone(e.Waivers)
+	for _, d := range Looser(&e.Case, &c, now) {
+		w := regcase.Waiver{Field: d.Field, Base: unnamed(d.Base), Head: unnamed(d.Head), Reason: reason, Issue: issue}
+		if why := verify.Unfit(w); why != "" {
+			return nil, nil, fmt.Errorf("the waivers would waive nothing: %s", why)
+		}
+		waivers = append(waivers, w)
+	}
+	if len(waivers) > len(e.Waivers) {
+		b, err := regcase.EncodeWaivers(waivers)
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, Change{Path: path.Join(e.Dir, regcase.WaiversFile), Data: b, Case: c.ID})
+	}
+	return out, left, nil
+}
+
+// unnamed is a value by its digest: a waiver must not keep what was erased.
+func unnamed(v regcase.JSON) regcase.JSON {
+	return regcase.NewJSON([]byte(`"` + verify.DigestOf(v) + `"`))
+}
+
+// blankCase blanks the parts of a case that quote somebody.
+func blankCase(c regcase.Case, value string) (regcase.Case, error) {
+	parts := struct {
+		Title    string            `json:"title"`
+		Input    regcase.Input     `json:"input"`
+		Fixtures []regcase.Fixture `json:"fixtures"`
+		Expect   regcase.Expect    `json:"expect"`
+	}{c.Title, c.Input, c.Fixtures, c.Expect}
+	b, err := json.Marshal(parts, json.Deterministic(true))
+	if err != nil {
+		return c, err
+	}
+	if b, err = blank(b, value); err != nil {
+		return c, err
+	}
+	parts.Input, parts.Fixtures, parts.Expect = regcase.Input{}, nil, regcase.Expect{}
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return c, err
+	}
+	c.Title, c.Input, c.Fixtures, c.Expect = parts.Title, parts.Input, parts.Fixtures, parts.Expect
+	return c, nil
+}
+
+// blank replaces the value in every text of a JSON document, and a number that is the value; everything else stays byte for byte.
+func blank(doc []byte, value string) ([]byte, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(doc))
+	var out []byte
+	at := int64(0)
+	for {
+		switch dec.PeekKind() {
+		case '"', '0', 't', 'f', 'n':
+			kind, n := dec.StackIndex(dec.StackDepth())
+			v, err := dec.ReadValue()
+			if err != nil {
+				return nil, err
+			}
+			next, err := blankScalar(v, value)
+			if err != nil {
+				return nil, err
+			}
+			if kind == '{' && n%2 == 0 && !bytes.Equal(next, v) {
+				return nil, fmt.Errorf("a key holds the value at %s: it cannot be blanked", dec.StackPointer())
+			}
+			end := dec.InputOffset()
+			out = append(append(out, doc[at:end-int64(len(v))]...), next...)
+			at = end
+		default:
+			if _, err := dec.ReadToken(); errors.Is(err, io.EOF) {
+				return append(out, doc[at:]...), nil
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func blankScalar(v jsontext.Value, value string) (jsontext.Value, error) {
+	if v.Kind() == '0' && string(v) == value {
+		return jsontext.Value(`"` + verify.Erased + `"`), nil
+	}
+	if v.Kind() != '"' {
+		return v, nil
+	}
+	var s string
+	if err := json.Unmarshal(v, &s); err != nil {
+		return nil, err
+	}
+	to := strings.ReplaceAll(strings.ReplaceAll(s, value, verify.Erased), quoted(value), verify.Erased)
+	if to == s {
+		return v, nil
+	}
+	if t := strings.TrimSpace(s); t != "" && (t[0] == '{' || t[0] == '[') && jsontext.Value(s).IsValid() && !jsontext.Value(to).IsValid() {
+		return nil, errors.New("the value stands as a number in JSON inside of a text: without it that would be no JSON any more")
+	}
+	b, err := jsontext.AppendQuote(nil, to)
+	return b, err
+}
+
+// quoted is the value as it stands inside of a JSON text.
+func quoted(value string) string {
+	b, err := jsontext.AppendQuote(nil, value)
+	if err != nil || len(b) < 2 {
+		return value
+	}
+	return string(b[1 : len(b)-1])
+}
