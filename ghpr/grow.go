@@ -264,7 +264,7 @@ func (w *run) rewrite(ctx context.Context, u *Update) error {
 		e, _ := errors.AsType[*github.Error](err)
 		switch {
 		case err == nil || e != nil && e.Kind == github.Unknown && ctx.Err() == nil:
-		case e != nil && e.Kind == github.Refused:
+		case e != nil && (e.Kind == github.Refused || e.Kind == github.Invalid && ctx.Err() == nil): // GitHub's no, or our own last look's
 			u.Text.Outcome, u.Text.Note = Refused, e.Error()
 			return nil
 		default:

@@ -58,7 +58,10 @@ func (r *Reconciler) Preview(ctx context.Context, now time.Time, in Intent) (Pla
 		return plan, nil
 	}
 	w := &run{Reconciler: r, in: in.clone(), stored: in, start: time.Now(), now0: now, absent: map[string]bool{}}
-	err := w.survey(ctx, &plan)
+	err := w.lastLook(ctx)
+	if err == nil {
+		err = w.survey(ctx, &plan)
+	}
 	if w.in.Parked != nil {
 		plan.Blocked = w.in.Parked.Reason
 		plan.Remote = append(plan.Remote, w.in.Parked.Evidence...)

@@ -54,6 +54,9 @@ type Options struct {
 	SwitchFile string
 	// Tighter says that no file of head is looser than the one of base at its path, or which is and why. Without it nothing is ever replaced.
 	Tighter func(base, head []File) error
+	// Outgoing is the last look: it says of bytes what in them must not leave. It is asked of every part of an intent before anything of it is written, and of
+	// the address and the body of every request as they are sent. What it refuses is parked. Its error must not quote what it found. Default: nothing is refused.
+	Outgoing func(final []byte) error
 	// Content gives the text of a blob, for intents stored without it (Intent.Slim). The text must have that blob id.
 	Content func(ctx context.Context, blob string) (string, error)
 }
@@ -73,6 +76,7 @@ type Reconciler struct {
 	enabled func(text string) (bool, error)
 	file    string
 	judge   func(base, head []File) error
+	look    func(final []byte) error
 
 	mu    sync.Mutex
 	login string // whose pull requests are ours; learned at the first call
@@ -80,7 +84,7 @@ type Reconciler struct {
 
 // New makes a Reconciler; it makes no call.
 func New(lg *slog.Logger, o Options) (*Reconciler, error) {
-	r := &Reconciler{lg: lg, mode: cmp.Or(o.Mode, ModePreview), content: o.Content, public: o.Public, enabled: o.Enabled, file: o.SwitchFile, judge: o.Tighter,
+	r := &Reconciler{lg: lg, mode: cmp.Or(o.Mode, ModePreview), content: o.Content, public: o.Public, enabled: o.Enabled, file: o.SwitchFile, judge: o.Tighter, look: o.Outgoing,
 		limits: Limits{Open: cmp.Or(o.Limits.Open, 5), PerHour: cmp.Or(o.Limits.PerHour, 2), PerDay: cmp.Or(o.Limits.PerDay, 20)}}
 	hasApp := o.App.ID != 0 || o.App.InstallationID != 0 || len(o.App.PrivateKey) > 0
 	switch r.mode {
@@ -94,7 +98,7 @@ func New(lg *slog.Logger, o Options) (*Reconciler, error) {
 	default:
 		return nil, fmt.Errorf("ghpr: mode %q: want off, preview or open", o.Mode)
 	}
-	gh, err := github.New(lg, github.Options{BaseURL: o.BaseURL, Token: o.Token, App: o.App, Transport: o.Transport, Pace: o.Pace})
+	gh, err := github.New(lg, github.Options{BaseURL: o.BaseURL, Token: o.Token, App: o.App, Transport: o.Transport, Pace: o.Pace, Outgoing: o.Outgoing})
 	if err != nil {
 		return nil, fmt.Errorf("ghpr: %w", err)
 	}
@@ -150,6 +154,9 @@ func (w *run) drive(ctx context.Context) error {
 		}
 	}
 	if err := w.preflight(ctx); err != nil {
+		return err
+	}
+	if err := w.lastLook(ctx); err != nil {
 		return err
 	}
 	if w.in.Steps.PR.Outcome != Confirmed {

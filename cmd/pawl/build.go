@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -124,13 +125,22 @@ func (a *app) oracleOf(cfg config.Config) (*oracle.Oracle, error) {
 }
 
 func (a *app) redactorOf(cfg config.Config) (*redact.Redactor, error) {
-	o := redact.Options{Keep: cfg.Redact.Keep, Canaries: cfg.Redact.Canaries}
-	for _, p := range cfg.Redact.Patterns {
-		o.Patterns = append(o.Patterns, redact.Pattern{Name: p.Name, Regexp: p.Pattern.String()})
-	}
-	r, err := redact.New(a.log, o)
+	r, err := redact.New(a.log, redactOptions(cfg))
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
 	return r, nil
 }
+
+func redactOptions(cfg config.Config) redact.Options {
+	o := redact.Options{Keep: cfg.Redact.Keep, Canaries: cfg.Redact.Canaries}
+	if m := signedBy.FindStringSubmatch(cfg.GHPR.SignOff); m != nil { // it is meant to be seen, in every commit message
+		o.Keep = append(slices.Clone(o.Keep), m[1])
+	}
+	for _, p := range cfg.Redact.Patterns {
+		o.Patterns = append(o.Patterns, redact.Pattern{Name: p.Name, Regexp: p.Pattern.String()})
+	}
+	return o
+}
+
+var signedBy = regexp.MustCompile(`<([^<>]+)>\s*$`)

@@ -28,6 +28,7 @@ import (
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
+	"github.com/pawl-dev/pawl/ratchet/redact"
 )
 
 // role is a part of the service that a process may play alone, when the streams live on a cluster.
@@ -182,12 +183,17 @@ func (s *server) judge(ctx context.Context, t trajectory.Trace, r assemble.Revis
 	return note, err
 }
 
-// ghprOptions are what the configuration says of pull requests; it reads the App's key.
+// ghprOptions are what the configuration says of pull requests; it reads the App's key. Whoever opens pull requests opens them with these: what leaves is
+// looked through by the redactor's second look, as the very bytes that leave.
 func ghprOptions(cfg config.Config) (ghpr.Options, error) {
 	g := cfg.GHPR
+	look, err := redact.New(nil, redactOptions(cfg))
+	if err != nil {
+		return ghpr.Options{}, err
+	}
 	o := ghpr.Options{Mode: ghpr.Mode(g.Mode), BaseURL: g.BaseURL, Token: g.Token.Reveal(), Pace: time.Duration(g.Limits.Pause),
 		Limits: ghpr.Limits{Open: g.Limits.Open, PerHour: g.Limits.PerHour, PerDay: g.Limits.PerDay},
-		Public: publicOf(cfg), Enabled: config.Switch, SwitchFile: "pawl.yaml"}
+		Public: publicOf(cfg), Enabled: config.Switch, SwitchFile: "pawl.yaml", Outgoing: look.Verify}
 	if g.App == nil {
 		return o, nil
 	}

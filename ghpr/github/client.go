@@ -36,6 +36,8 @@ type Options struct {
 	Transport http.RoundTripper // the network; default: a plain transport that honours HTTPS_PROXY
 	Pace      time.Duration     // between two writes; default 1 s; negative means none, on loopback only
 	Timeout   time.Duration     // of one call; default 30 s; under 12 s would cut off calls that succeed
+	// Outgoing says of the address and the body of every request that carries any what in it must not leave; then not a byte of it does. Default: nothing.
+	Outgoing func(final []byte) error
 }
 
 // App names a GitHub App's installation.
@@ -70,7 +72,7 @@ func New(lg *slog.Logger, o Options) (*Client, error) {
 		t.MaxResponseHeaderBytes = 1 << 20
 		o.Transport = t
 	}
-	c := &Client{lg: lg, wire: &wire{base: base, next: o.Transport}, slot: make(chan time.Time, 1),
+	c := &Client{lg: lg, wire: &wire{base: base, next: o.Transport, outgoing: o.Outgoing}, slot: make(chan time.Time, 1),
 		pace: max(0, cmp.Or(o.Pace, time.Second)), timeout: cmp.Or(o.Timeout, 30*time.Second)}
 	c.slot <- time.Time{}
 	return c, c.authenticate(o)

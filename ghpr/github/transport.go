@@ -25,8 +25,9 @@ const (
 // requests on the one host, reads the whole capped answer, turns every answer that is no success into an Error, and
 // remembers the limits. go-github above it sees sound JSON successes only, and no rate headers: it would else refuse calls by itself.
 type wire struct {
-	base *url.URL
-	next http.RoundTripper
+	base     *url.URL
+	next     http.RoundTripper
+	outgoing func(final []byte) error
 
 	mu        sync.Mutex
 	notBefore time.Time // no call before
@@ -40,7 +41,12 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		drain(req.Body)
 		return nil, &Error{Kind: Moved, Message: fmt.Sprintf("refused to leave %s for %s", w.base.Host, req.URL.Host)}
 	}
-	resp, err := w.next.RoundTrip(once(req))
+	out := once(req)
+	if err := w.inspect(out); err != nil {
+		drain(req.Body)
+		return nil, err
+	}
+	resp, err := w.next.RoundTrip(out)
 	if err != nil {
 		return nil, &Error{Kind: Unknown, Message: hide(err.Error(), req), cause: context.Cause(req.Context())} // err itself may hold the credential
 	}
@@ -49,6 +55,29 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return resp, nil
+}
+
+// inspect is the one place that every byte of ours passes on its way to GitHub. What is refused here has not left. A read's address is made of names that were
+// written before, and passes without a look; a read that carries a body does not.
+func (w *wire) inspect(req *http.Request) error {
+	if w.outgoing == nil || !isWrite(req) && req.Body == nil {
+		return nil
+	}
+	var body []byte
+	if req.Body != nil {
+		b, err := io.ReadAll(req.Body)
+		if err != nil {
+			return &Error{Kind: Invalid, Message: "not sent: its body cannot be read: " + err.Error(), cause: err}
+		}
+		body = b
+		req.Body = io.NopCloser(bytes.NewReader(b))
+	}
+	for _, final := range [][]byte{[]byte(req.URL.RequestURI()), body} {
+		if err := w.outgoing(final); err != nil {
+			return &Error{Kind: Invalid, Message: "not sent: " + err.Error(), cause: err}
+		}
+	}
+	return nil
 }
 
 // once makes a request that net/http will not send a second time by itself.

@@ -80,13 +80,13 @@ func first(text string, from int, needles []string, next []int) int {
 // patterns looks for what is never innocent, and for the team's own patterns.
 func (h *hunter) patterns(v view, lower string) {
 	for _, p := range never {
-		if v.lines && p.kind == Card { // columns of numbers
-			continue
-		}
 		for _, m := range near(v.text, lower, p.need, p.re) {
 			found := v.text[m[0]:m[1]]
 			pathLike := (p.kind == IBAN || p.kind == Card) && (m[0] > 0 && strings.IndexByte("-.+$#/", v.text[m[0]-1]) >= 0 || m[1] < len(v.text) && strings.IndexByte("-.,:", v.text[m[1]]) >= 0)
-			inEscape := m[0] > 0 && v.text[m[0]-1] == '\\' // its own view shows it whole
+			inEscape := m[0] > 0 && v.text[m[0]-1] == '\\'                                    // its own view shows it whole
+			if v.joined && p.kind == Card && (v.lines || strings.IndexAny(found, " -") < 0) { // columns of numbers
+				continue
+			}
 			if !pathLike && !inEscape && !h.r.keep[found] && (p.ok == nil || p.ok(found)) && v.whole(m, p.re, p.ok) {
 				h.found(p.kind, v.path, fmt.Sprintf("looks like one, %d bytes", len(found)))
 			}

@@ -8,7 +8,7 @@ import (
 
 // Values in pieces: a stream's deltas, strings added up in code, the elements of a list.
 
-// series are the strings of a text put together: those that stand one behind the other, and all that stand under one key.
+// series are the strings of a text put together.
 func series(v view) []view {
 	if strings.IndexByte(v.text, '"') < 0 && strings.IndexByte(v.text, '\'') < 0 {
 		return nil
@@ -68,11 +68,12 @@ func (j *joint) add(s string) {
 // maxPiece is the longest string that counts as a piece of a value: what is longer is looked at by itself, and its ends count.
 const maxPiece = 64
 
-// pieces reads the strings of a text without understanding it. A string that a colon follows is a key.
+// pieces reads the strings of a text without understanding it: those that follow each other with nothing but commas or plus signs between them, and those
+// under one key. A string that a colon follows is a key.
 func pieces(text string, quote byte) (all *joint, under []*joint) {
 	all = &joint{}
 	by := map[string]*joint{}
-	key := ""
+	key, last := "", 0
 	for i := 0; i < len(text); i++ {
 		if text[i] != quote {
 			continue
@@ -87,7 +88,7 @@ func pieces(text string, quote byte) (all *joint, under []*joint) {
 		if end >= len(text) {
 			break
 		}
-		s := text[i+1 : end]
+		s, start := text[i+1:end], i
 		i = end
 		if strings.HasPrefix(strings.TrimLeft(text[end+1:min(len(text), end+8)], " \t\r\n"), ":") {
 			key = s
@@ -99,6 +100,10 @@ func pieces(text string, quote byte) (all *joint, under []*joint) {
 		if len(s) > 2*maxPiece {
 			s = s[:maxPiece] + "\x00" + s[len(s)-maxPiece:]
 		}
+		if strings.Trim(text[last:start], " \t\r\n,+.()\\") != "" { // something else stands between it and the one before
+			all.add("\x00")
+		}
+		last = end + 1
 		all.add(s)
 		if by[key] == nil {
 			by[key] = &joint{}
