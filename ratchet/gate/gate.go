@@ -311,7 +311,9 @@ func (r *Run) measure(traces []*trajectory.Trajectory, ledger []Entry) {
 
 func callsOf(t *trajectory.Trajectory) (out []Call) {
 	for i := range t.ToolCalls {
-		out = append(out, Call{t.ToolCalls[i].Name, regcase.NewJSON(bytesOf(t.ToolCalls[i].Arguments))})
+		if c := &t.ToolCalls[i]; !c.Recalled { // an earlier turn made those
+			out = append(out, Call{c.Name, regcase.NewJSON(bytesOf(c.Arguments))})
+		}
 	}
 	return out
 }
