@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/pawl-dev/pawl/test/fakegithub"
+	"github.com/pawl-dev/pawl/test/fakegithub/openapi"
 )
 
 func growth(n int) Growth {
@@ -37,6 +38,7 @@ func opened(t *testing.T) (*rig, Intent) {
 	must(t, os.WriteFile(filepath.Join(dir, "state.json"), []byte(strings.ReplaceAll(string(once.state), once.repo, repo)), 0o600))
 	f, err := fakegithub.New(quiet(), dir, fakegithub.Options{})
 	must(t, err)
+	openapi.Watch(t, f)
 	grown, err := once.in.Grow(growth(1))
 	must(t, err)
 	g := &rig{t: t, dir: dir, fake: f, saved: grown.Slim()}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pawl-dev/pawl/test/fakegithub"
+	"github.com/pawl-dev/pawl/test/fakegithub/openapi"
 )
 
 const (
@@ -55,6 +56,7 @@ func newRig(t testing.TB) *rig {
 	dir := t.TempDir()
 	f, err := fakegithub.New(quiet(), dir, fakegithub.Options{})
 	must(t, err)
+	openapi.Watch(t, f)
 	must(t, f.AddUser(fakegithub.User{Login: "pawl-bot", Token: ourToken, Right: "write"}))
 	must(t, f.AddRepo("acme", "shop", repoCopy(t)))
 	return &rig{t: t, dir: dir, fake: f, opt: options(f)}

@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/test/fakegithub"
+	"github.com/pawl-dev/pawl/test/fakegithub/openapi"
 	"github.com/pawl-dev/pawl/test/sample"
 )
 
@@ -37,6 +38,7 @@ func testFake(t *testing.T) *fakegithub.Fake {
 	if err != nil {
 		t.Fatal(err)
 	}
+	openapi.Watch(t, f)
 	if err := f.AddUser(fakegithub.User{Login: "pawl-bot", Token: pawlToken, Right: "write"}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pawl-dev/pawl/test/fakegithub"
+	"github.com/pawl-dev/pawl/test/fakegithub/openapi"
 )
 
 const (
@@ -45,6 +46,7 @@ func newGitHub(t *testing.T) *github {
 	if err != nil {
 		t.Fatal(err)
 	}
+	openapi.Watch(t, fake)
 	g := &github{Fake: fake, hook: func(_ int, _ string, act func()) { act() }}
 	srv := httptest.NewServer(g)
 	t.Cleanup(srv.Close)

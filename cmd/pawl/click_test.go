@@ -15,6 +15,7 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/gate"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 	"github.com/pawl-dev/pawl/test/fakegithub"
+	"github.com/pawl-dev/pawl/test/fakegithub/openapi"
 )
 
 // clickRig is a checkout of the evasion corpus's base, on a stand-in of GitHub, with results that prove one case mended.
@@ -33,6 +34,7 @@ func newClickRig(t *testing.T) *clickRig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	openapi.Watch(t, f)
 	if err := f.AddUser(fakegithub.User{Login: "pawl-bot", Token: "secret", Right: "write"}); err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,12 @@ func (c *Client) AddLabel(ctx context.Context, repo string, n int, label string)
 		return invalid(op, err)
 	}
 	return c.write(ctx, op, func(ctx context.Context) error {
-		_, _, err := c.gh.Issues.AddLabelsToIssue(ctx, owner, name, n, []string{label})
+		// The library sends a bare list, which GitHub's description no longer knows.
+		req, err := c.gh.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, n), map[string][]string{"labels": {label}})
+		if err != nil {
+			return err
+		}
+		_, err = c.gh.Do(ctx, req, nil)
 		return err
 	})
 }

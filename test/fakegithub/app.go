@@ -93,7 +93,9 @@ func getApp(c *call) reply {
 	if !known {
 		return fail(401, "A JSON web token could not be decoded")
 	}
-	return ok(200, object{"id": a.ID, "slug": a.Slug, "name": a.Slug, "node_id": "A_" + a.Slug})
+	return ok(200, object{"id": a.ID, "slug": a.Slug, "name": a.Slug, "node_id": "A_" + a.Slug, "owner": c.userObject("somebody"),
+		"description": nil, "external_url": c.host, "html_url": c.host + "/apps/" + a.Slug, "created_at": began, "updated_at": began,
+		"permissions": object{"contents": "write", "pull_requests": "write", "metadata": "read"}, "events": []string{}})
 }
 
 func createToken(c *call) reply {

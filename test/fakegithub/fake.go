@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -108,17 +109,19 @@ type Write struct {
 
 // Fake is the server: an http.Handler, and the hands of people (Human).
 type Fake struct {
-	lg   *slog.Logger
-	dir  string
-	o    Options
-	api  *http.ServeMux
-	page *http.ServeMux
+	lg      *slog.Logger
+	dir     string
+	o       Options
+	observe atomic.Pointer[func(Exchange)]
+	api     *http.ServeMux
+	page    *http.ServeMux
 
 	mu     sync.Mutex
 	s      State
 	faults []*Fault
 	stale  map[string]int
-	closed map[string]string // beginnings of paths that no tree may hold, with GitHub's words
+	sizes  map[string]pullSize // by base and head
+	closed map[string]string   // beginnings of paths that no tree may hold, with GitHub's words
 	rate   struct {
 		used  int
 		reset time.Time
@@ -127,7 +130,7 @@ type Fake struct {
 
 // New makes a fake that keeps its files in dir, or goes on with what is there.
 func New(lg *slog.Logger, dir string, o Options) (*Fake, error) {
-	f := &Fake{lg: lg, dir: dir, o: o, stale: map[string]int{}}
+	f := &Fake{lg: lg, dir: dir, o: o, stale: map[string]int{}, sizes: map[string]pullSize{}}
 	f.o.RateLimit = cmp.Or(o.RateLimit, 5000)
 	f.routes()
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -1,4 +1,4 @@
-package fakegithub
+package fakegithub_test
 
 import (
 	"bytes"
@@ -14,9 +14,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	. "github.com/pawl-dev/pawl/test/fakegithub"
+	"github.com/pawl-dev/pawl/test/fakegithub/openapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type object = map[string]any
 
 type rig struct {
 	t    *testing.T
@@ -40,6 +45,7 @@ func newRig(t *testing.T, o Options) *rig {
 func (g *rig) open(o Options) {
 	f, err := New(slog.New(slog.DiscardHandler), g.dir, o)
 	g.must(err)
+	openapi.WatchProvoked(g.t, f)
 	g.f, g.send = f, f.Transport()
 }
 

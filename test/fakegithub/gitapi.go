@@ -24,11 +24,6 @@ func (c *call) link(parts ...string) string {
 	return c.host + "/repos/" + c.repo.full() + "/" + strings.Join(parts, "/")
 }
 
-func (c *call) refObject(branch, sha string) object {
-	return object{"ref": "refs/heads/" + branch, "node_id": "REF_" + branch, "url": c.link("git/refs/heads", branch),
-		"object": object{"type": "commit", "sha": sha, "url": c.link("git/commits", sha)}}
-}
-
 func getRef(c *call) reply {
 	branch, heads := strings.CutPrefix(c.arg("ref"), "heads/")
 	if out, bad := c.empty(); bad {
@@ -113,23 +108,12 @@ func (c *call) moved(branch, old, sha string) {
 	c.repo.follow(branch, sha)
 }
 
-func (c *call) commitObject(k commit) object {
-	parents := []object{}
-	for _, p := range k.parents {
-		parents = append(parents, object{"sha": p, "url": c.link("git/commits", p), "html_url": c.link("commit", p)})
-	}
-	who := object{"name": k.author, "email": k.mail, "date": k.when.Format(time.RFC3339)}
-	return object{"sha": k.sha, "node_id": "C_" + k.sha, "url": c.link("git/commits", k.sha), "message": k.message, "author": who, "committer": who,
-		"tree": object{"sha": k.tree, "url": c.link("git/trees", k.tree)}, "parents": parents,
-		"verification": object{"verified": c.user.Bot, "reason": map[bool]string{true: "valid", false: "unsigned"}[c.user.Bot], "signature": nil, "payload": nil}}
-}
-
 func getCommit(c *call) reply {
 	k, there := c.git.commit(c.arg("sha"))
 	if !there {
 		return fail(404, "Not Found")
 	}
-	return ok(200, c.commitObject(k))
+	return ok(200, c.gitCommit(k))
 }
 
 func createCommit(c *call) reply {
@@ -169,7 +153,7 @@ func createCommit(c *call) reply {
 	}
 	k.sha = sha
 	c.git.commits[sha] = k
-	return ok(201, c.commitObject(k))
+	return ok(201, c.gitCommit(k))
 }
 
 func (c *call) treeObject(sha string, recursive bool) reply {
@@ -250,7 +234,7 @@ func getBlob(c *call) reply {
 		return fail(404, "Not Found")
 	}
 	return ok(200, object{"sha": c.arg("sha"), "size": len(text), "encoding": "base64", "content": base64.StdEncoding.EncodeToString([]byte(text)),
-		"url": c.link("git/blobs", c.arg("sha"))})
+		"node_id": "B_" + c.arg("sha"), "url": c.link("git/blobs", c.arg("sha"))})
 }
 
 func createBlob(c *call) reply {
@@ -303,7 +287,8 @@ func compare(c *call) reply {
 	}
 	list := []object{}
 	for _, f := range files[:min(len(files), 300)] {
-		o := object{"sha": f.blob, "filename": f.path, "status": f.status, "additions": f.added, "deletions": f.removed, "changes": f.added + f.removed}
+		o := object{"sha": f.blob, "filename": f.path, "status": f.status, "additions": f.added, "deletions": f.removed, "changes": f.added + f.removed,
+			"blob_url": c.pageOf("blob", head, f.path), "raw_url": c.pageOf("raw", head, f.path), "contents_url": c.link("contents", f.path) + "?ref=" + head}
 		if f.from != "" {
 			o["previous_filename"] = f.from
 		}
@@ -311,9 +296,10 @@ func compare(c *call) reply {
 	}
 	rootCommit, _ := c.git.commit(root)
 	baseCommit, _ := c.git.commit(base)
+	page := c.pageOf("compare", from+"..."+to)
 	return ok(200, object{"status": status, "ahead_by": ahead, "behind_by": behind, "total_commits": ahead, "commits": []object{}, "files": list,
-		"base_commit": object{"sha": base, "commit": c.commitObject(baseCommit)}, "merge_base_commit": object{"sha": root, "commit": c.commitObject(rootCommit)},
-		"html_url": c.host + "/" + c.repo.full() + "/compare/" + from + "..." + to})
+		"base_commit": c.commitObject(baseCommit), "merge_base_commit": c.commitObject(rootCommit), "url": c.link("compare", from+"..."+to),
+		"html_url": page, "permalink_url": page, "diff_url": page + ".diff", "patch_url": page + ".patch"})
 }
 
 func getContents(c *call) reply {
@@ -352,8 +338,9 @@ func (c *call) entryObject(e treeEntry) object {
 	if e.mode == "120000" {
 		kind = "symlink"
 	}
-	return object{"type": kind, "name": path.Base(e.path), "path": e.path, "sha": e.sha, "size": 0, "url": c.link("contents", e.path),
-		"git_url": c.link("git", e.kind+"s", e.sha)}
+	url, git, page := c.link("contents", e.path), c.link("git", e.kind+"s", e.sha), c.pageOf(e.kind, c.repo.Default, e.path)
+	return object{"type": kind, "name": path.Base(e.path), "path": e.path, "sha": e.sha, "size": 0, "url": url, "git_url": git, "html_url": page,
+		"download_url": nil, "_links": object{"self": url, "git": git, "html": page}}
 }
 
 func (c *call) fileObject(e treeEntry) reply {
@@ -403,6 +390,6 @@ func getBranch(c *call) reply {
 	}
 	k, _ := c.git.commit(sha)
 	return ok(200, object{"name": c.arg("branch"), "protected": len(c.repo.Checks) > 0, "protection_url": c.link("branches", c.arg("branch"), "protection"),
-		"commit":     object{"sha": sha, "node_id": "C_" + sha, "url": c.link("commits", sha), "commit": c.commitObject(k), "parents": c.commitObject(k)["parents"]},
+		"commit": c.commitObject(k), "_links": object{"self": c.link("branches", c.arg("branch")), "html": c.pageOf("tree", c.arg("branch"))},
 		"protection": object{"enabled": false, "required_status_checks": object{"enforcement_level": "off", "contexts": []string{}, "checks": []object{}}}})
 }

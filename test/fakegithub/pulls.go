@@ -59,47 +59,6 @@ func stamp(t time.Time) any {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// pullObject is a pull request as the list gives it; full adds what only the single one has.
-func (c *call) pullObject(p *Pull, full bool) object {
-	n := strconv.Itoa(p.Number)
-	side := func(branch, sha string) object {
-		return object{"label": c.repo.Owner + ":" + branch, "ref": branch, "sha": sha, "user": userObject(c.repo.Owner), "repo": c.repoObject(c.repo)}
-	}
-	labels := []object{}
-	for _, l := range p.Labels {
-		labels = append(labels, c.labelObject(l))
-	}
-	var merged any
-	if p.Merged {
-		merged = stamp(p.ClosedAt)
-	}
-	o := object{"id": c.repo.ID*10_000 + int64(p.Number), "node_id": "PR_" + n, "number": p.Number, "state": p.State, "locked": false, "title": p.Title,
-		"body": p.Body, "user": userObject(p.Author), "labels": labels, "assignees": []object{}, "requested_reviewers": []object{}, "draft": false,
-		"url": c.link("pulls", n), "html_url": c.host + "/" + c.repo.full() + "/pull/" + n, "issue_url": c.link("issues", n),
-		"head": side(p.Head, p.HeadSHA), "base": side(p.Base, p.BaseSHA), "created_at": stamp(p.CreatedAt), "updated_at": stamp(p.CreatedAt),
-		"closed_at": stamp(p.ClosedAt), "merged_at": merged, "merge_commit_sha": orNull(p.MergeSHA), "auto_merge": autoMerge(p), "author_association": "CONTRIBUTOR"}
-	if full {
-		o["merged"], o["maintainer_can_modify"], o["comments"], o["commits"] = p.Merged, false, 0, 1
-		o["mergeable"], o["mergeable_state"] = nil, "unknown"
-		if p.asked {
-			o["mergeable"], o["mergeable_state"] = true, "clean"
-		}
-		p.asked = true
-		o["merged_by"] = nil
-		if p.Merged {
-			o["merged_by"] = userObject(p.ClosedBy)
-		}
-	}
-	return o
-}
-
-func autoMerge(p *Pull) any {
-	if !p.AutoMerge {
-		return nil
-	}
-	return object{"enabled_by": userObject("somebody"), "merge_method": "squash", "commit_title": "", "commit_message": ""}
-}
-
 // pullCommits lists what the head has beyond the base as it was when the pull request was opened, oldest first.
 func pullCommits(c *call) reply {
 	p := c.repo.pull(c.arg("n"))
@@ -113,9 +72,7 @@ func pullCommits(c *call) reply {
 	list := []object{}
 	for _, sha := range strings.Fields(out) {
 		k, _ := c.git.commit(sha)
-		o := c.commitObject(k)
-		list = append(list, object{"sha": sha, "node_id": "C_" + sha, "url": c.link("commits", sha), "commit": o, "parents": o["parents"],
-			"author": nil, "committer": nil, "html_url": c.host + "/" + c.repo.full() + "/commit/" + sha})
+		list = append(list, c.commitObject(k))
 	}
 	return c.paged(list[:min(len(list), 250)])
 }
@@ -127,7 +84,10 @@ func pullReviews(c *call) reply {
 	}
 	list := []object{}
 	for i, who := range p.Reviews {
-		list = append(list, object{"id": i + 1, "node_id": fmt.Sprintf("PRR_%d", i+1), "user": userObject(who), "body": "", "state": "COMMENTED", "commit_id": p.HeadSHA})
+		id, page, pull := strconv.Itoa(i+1), c.pageOf("pull", strconv.Itoa(p.Number)), c.link("pulls", strconv.Itoa(p.Number))
+		list = append(list, object{"id": i + 1, "node_id": "PRR_" + id, "user": c.userObject(who), "body": "", "state": "COMMENTED", "commit_id": p.HeadSHA,
+			"html_url": page + "#pullrequestreview-" + id, "pull_request_url": pull, "author_association": "MEMBER", "submitted_at": stamp(p.CreatedAt),
+			"_links": object{"html": object{"href": page}, "pull_request": object{"href": pull}}})
 	}
 	return c.paged(list)
 }
@@ -139,7 +99,8 @@ func issueEvents(c *call) reply {
 	}
 	list := []object{}
 	for i, what := range p.Events {
-		list = append(list, object{"id": i + 1, "node_id": fmt.Sprintf("EV_%d", i+1), "event": what, "actor": userObject("somebody"), "created_at": stamp(p.CreatedAt)})
+		list = append(list, object{"id": i + 1, "node_id": fmt.Sprintf("EV_%d", i+1), "event": what, "actor": c.userObject("somebody"), "created_at": stamp(p.CreatedAt),
+			"url": c.link("issues/events", strconv.Itoa(i+1)), "commit_id": nil, "commit_url": nil, "performed_via_github_app": nil})
 	}
 	return c.paged(list)
 }
@@ -182,7 +143,7 @@ func createPull(c *call) reply {
 	p := &Pull{Number: len(c.repo.Pulls) + 1, Title: in.Title, Body: in.Body, State: "open", Author: c.user.Login, Head: head, HeadSHA: headSHA,
 		Base: in.Base, BaseSHA: baseSHA, CreatedAt: time.Now().UTC().Truncate(time.Second)}
 	c.repo.Pulls = append(c.repo.Pulls, p)
-	return ok(201, c.pullObject(p, true))
+	return ok(201, c.fullPull(p))
 }
 
 func checkTexts(title, body string) (reply, bool) {
@@ -209,7 +170,7 @@ func listPulls(c *call) reply {
 		case filter && (p.Head != branch || !strings.EqualFold(owner, c.repo.Owner)):
 		case base != "" && p.Base != base:
 		default:
-			list = append(list, c.pullObject(p, false))
+			list = append(list, c.pullObject(p))
 		}
 	}
 	if q.Get("direction") == "asc" {
@@ -247,7 +208,7 @@ func getPull(c *call) reply {
 	if p == nil || !slices.Contains(c.visible(), p) {
 		return fail(404, "Not Found")
 	}
-	return ok(200, c.pullObject(p, true))
+	return ok(200, c.fullPull(p))
 }
 
 func editPull(c *call) reply {
@@ -275,7 +236,7 @@ func editPull(c *call) reply {
 		}
 	}
 	p.Title, p.Body = title, body
-	return ok(200, c.pullObject(p, true))
+	return ok(200, c.fullPull(p))
 }
 
 func (c *call) setState(p *Pull, state string) (reply, bool) {
@@ -297,7 +258,7 @@ func commitPulls(c *call) reply {
 	list := []object{}
 	for _, p := range c.visible() {
 		if p.HeadSHA == c.arg("sha") || c.git.isAncestor(c.arg("sha"), p.HeadSHA) && !c.git.isAncestor(c.arg("sha"), p.BaseSHA) {
-			list = append(list, c.pullObject(p, false))
+			list = append(list, c.pullObject(p))
 		}
 	}
 	return c.paged(list)
@@ -308,17 +269,7 @@ func getIssue(c *call) reply {
 	if p == nil {
 		return fail(404, "Not Found")
 	}
-	o := c.pullObject(p, false)
-	o["pull_request"] = object{"url": o["url"], "html_url": o["html_url"]}
-	o["closed_by"] = nil
-	if p.ClosedBy != "" {
-		o["closed_by"] = userObject(p.ClosedBy)
-	}
-	return ok(200, o)
-}
-
-func (c *call) labelObject(name string) object {
-	return object{"id": userID(name), "name": name, "color": "ededed", "default": false, "url": c.link("labels", name)}
+	return ok(200, c.issueObject(p))
 }
 
 func (r *Repo) hasLabel(name string) bool {
@@ -349,11 +300,7 @@ func issueLabels(c *call) reply {
 	if p == nil {
 		return fail(404, "Not Found")
 	}
-	list := []object{}
-	for _, l := range p.Labels {
-		list = append(list, c.labelObject(l))
-	}
-	return ok(200, list)
+	return ok(200, c.labelObjects(p.Labels))
 }
 
 // addLabels takes a bare list and an object with one, as GitHub does.

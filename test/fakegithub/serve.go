@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,11 +159,13 @@ func (f *Fake) serve(op, right string, h handler) http.Handler {
 		x := f.take(op)
 		if x != nil && x.refuses() {
 			f.note(op, r, body, x)
+			f.show(r, body, reply{status: 0})
 		}
 		if x != nil && x.before(w, r) {
 			return
 		}
 		out := f.act(op, right, h, r, body, x)
+		f.show(r, body, out)
 		f.rateHeaders(w.Header())
 		w.Header().Set("X-GitHub-Request-Id", "FAKE:"+strconv.FormatInt(time.Now().UnixNano(), 16))
 		w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
@@ -196,6 +199,30 @@ func (f *Fake) act(op, right string, h handler, r *http.Request, body []byte, x 
 	}
 	f.lg.Debug("fakegithub", "op", op, "path", r.URL.Path, "status", out.status)
 	return out
+}
+
+// Exchange is one request, and what the fake decided to answer, whatever a fault then made of it.
+type Exchange struct {
+	Method string
+	URL    *url.URL // below the API's root
+	Body   []byte
+	Status int    // 0: a fault answered instead, or nobody
+	Answer []byte // empty with 0 and 204
+}
+
+// Observe has fn called with every exchange, from the goroutine that serves it, before the answer leaves; nil ends that.
+func (f *Fake) Observe(fn func(Exchange)) { f.observe.Store(&fn) }
+
+func (f *Fake) show(r *http.Request, body []byte, out reply) {
+	fn := f.observe.Load()
+	if fn == nil || *fn == nil {
+		return
+	}
+	x := Exchange{Method: r.Method, URL: r.URL, Body: body, Status: out.status}
+	if out.status != 0 && out.status != http.StatusNoContent {
+		x.Answer = out.encode()
+	}
+	(*fn)(x)
 }
 
 // note puts a write that did nothing into the ledger.
@@ -307,44 +334,12 @@ func getUser(c *call) reply {
 	if c.user.Bot {
 		return fail(403, "Resource not accessible by integration")
 	}
-	return ok(200, userObject(c.user.Login))
+	return ok(200, c.selfObject())
 }
 
 func rateLimit(c *call) reply {
 	r := object{"limit": c.o.RateLimit, "remaining": max(0, c.o.RateLimit-c.rate.used), "used": c.rate.used, "reset": c.rate.reset.Unix()}
-	return ok(200, object{"resources": object{"core": r}, "rate": r})
+	return ok(200, object{"resources": object{"core": r, "search": r}, "rate": r})
 }
 
-func userObject(login string) object {
-	if login == "" {
-		return nil
-	}
-	kind := "User"
-	if strings.HasSuffix(login, "[bot]") {
-		kind = "Bot"
-	}
-	return object{"login": login, "id": userID(login), "node_id": "U_" + login, "type": kind, "site_admin": false}
-}
-
-// userID is a number that follows from the name.
-func userID(login string) int64 {
-	var n int64 = 17
-	for _, r := range login {
-		n = (n*31 + int64(r)) % 1_000_000_007
-	}
-	return n
-}
-
-func getRepo(c *call) reply { return ok(200, c.repoObject(c.repo)) }
-
-func (c *call) repoObject(r *Repo) object {
-	push := c.user.Right == "write"
-	perms := object{"admin": false, "push": push, "pull": true, "triage": push, "maintain": false}
-	if c.user.Bot {
-		perms = nil
-	}
-	return object{"id": r.ID, "node_id": fmt.Sprintf("R_%d", r.ID), "name": r.Name, "full_name": r.full(), "private": r.Private,
-		"owner": userObject(r.Owner), "html_url": c.host + "/" + r.full(), "url": c.host + "/repos/" + r.full(), "fork": false,
-		"default_branch": r.Default, "archived": r.Archived, "disabled": false, "visibility": map[bool]string{true: "private", false: "public"}[r.Private],
-		"permissions": perms, "has_issues": true}
-}
+func getRepo(c *call) reply { return ok(200, c.fullRepo(c.repo)) }
