@@ -133,9 +133,9 @@ func (a *app) printConfig(cfg config.Config) error {
 
 func configSchema(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema [pawl.yaml|case|waivers|fixtures|renames|input]",
+		Use:   "schema [pawl.yaml|case|waivers|fixtures|golden|renames|input]",
 		Short: "print the JSON Schema of pawl.yaml, or of what lies in a set",
-		Long: "Prints a JSON Schema (draft 2020-12) that describes every key: of pawl.yaml, of case.yaml, waivers.yaml, _fixtures/<tool>.yaml and renames.yaml of a\n" +
+		Long: "Prints a JSON Schema (draft 2020-12) that describes every key: of pawl.yaml, of case.yaml, waivers.yaml, _fixtures/<tool>.yaml, _golden/*.yaml and renames.yaml of a\n" +
 			"set, or of the file that PAWL_INPUT names, which an agent reads. Editors with a YAML language server use it when the\n" +
 			"first line of the file is: # yaml-language-server: $schema=pawl.schema.json",
 		Example: "  pawl config schema > pawl.schema.json\n  pawl config schema case > case.schema.json",

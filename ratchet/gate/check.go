@@ -11,6 +11,7 @@ import (
 type Version struct {
 	Agent
 	Stamp
+	Model string // that the agent is told to use, by PAWL_MODEL or the header Pawl-Model; "" is its own
 }
 
 // Plan says what a check runs and how much it may spend. Zero limits are none.

@@ -47,6 +47,9 @@ func environ(own []string, at, name, caseID string, extra map[string]string) []s
 	for _, k := range []string{"PAWL_INPUT", "PAWL_CASE", "PAWL_RUN", "PAWL_TURN", "PAWL_TOOLS_URL", "PAWL_MCP_URL", "TRACEPARENT"} {
 		env = append(env, k+"="+extra[k]) // of several the last one holds
 	}
+	if m := extra["PAWL_MODEL"]; m != "" { // else what is set already holds
+		env = append(env, "PAWL_MODEL="+m)
+	}
 	return env
 }
 

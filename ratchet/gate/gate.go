@@ -43,7 +43,18 @@ type Judgement struct {
 	Reason     string
 	Mismatches []Mismatch
 	Notes      []string
+	Decided    Decider
 }
+
+// Decider says what a judgement rests on.
+type Decider string
+
+// The deciders: rules and words alone; an embeddings endpoint that was asked whether texts mean the same; a model that was asked about criteria.
+const (
+	Deterministic Decider = "deterministic"
+	ByEmbedding   Decider = "embedding"
+	ByModel       Decider = "judge"
+)
 
 // Options says how agents are run. Zero values mean the defaults given.
 type Options struct {
@@ -105,6 +116,7 @@ type attempt struct {
 	g      *Gate
 	c      *Case
 	agent  Agent
+	model  string // "" is the agent's own
 	name   string
 	n      int
 	replay *Replay
@@ -122,9 +134,9 @@ func (g *Gate) RunOnce(ctx context.Context, v Version, c *Case, w Want, n int) R
 // Look is RunOnce, and shows what came of the agent too.
 func (g *Gate) Look(ctx context.Context, v Version, c *Case, w Want, n int) (Run, []*trajectory.Trajectory) {
 	began := time.Now()
-	a := &attempt{g: g, c: c, agent: v.Agent, n: n, name: runName(w, n), replay: NewReplay(c, g.opt.Stubs)}
+	a := &attempt{g: g, c: c, agent: v.Agent, model: v.Model, n: n, name: runName(w, n), replay: NewReplay(c, g.opt.Stubs)}
 	run := Run{Kind: RunKind, Case: c.ID, Digest: c.Sum, Run: n, Side: w.Side, Again: w.Again, At: began.UTC().Truncate(time.Second),
-		Commit: v.Commit, Dirty: v.Dirty, Branch: v.Branch, DefaultBranch: v.DefaultBranch, Agent: v.Digest}
+		Commit: v.Commit, Dirty: v.Dirty, Branch: v.Branch, DefaultBranch: v.DefaultBranch, Agent: v.Digest, Model: v.Model}
 	shut, over := context.WithCancel(ctx)
 	g.doors.open(a.name, a.replay, shut)
 	a.tel = g.doors.collect.open(a.name)
@@ -201,7 +213,7 @@ func (a *attempt) turn(ctx context.Context, in Input, turn int) (ended, error) {
 	patience := time.Duration(0)
 	var e ended
 	if a.agent.URL != "" {
-		e = a.agent.post(limited, body, map[string]string{"traceparent": traceparent, "Pawl-Case": a.c.ID, RunHeader: a.name, "Pawl-Session": in.Session})
+		e = a.agent.post(limited, body, map[string]string{"traceparent": traceparent, "Pawl-Case": a.c.ID, RunHeader: a.name, "Pawl-Session": in.Session, "Pawl-Model": a.model})
 	} else {
 		file, err := tempInput(a.g.dir, a.name, turn, body)
 		if err != nil {
@@ -210,7 +222,7 @@ func (a *attempt) turn(ctx context.Context, in Input, turn int) (ended, error) {
 		defer os.Remove(file)
 		e = a.agent.execute(limited, environ(os.Environ(), a.g.doors.url(a.name), a.name, a.c.ID, map[string]string{
 			"PAWL_INPUT": file, "PAWL_CASE": a.c.ID, "PAWL_RUN": strconv.Itoa(a.n), "PAWL_TURN": strconv.Itoa(turn + 1),
-			"PAWL_TOOLS_URL": in.ToolsURL, "PAWL_MCP_URL": in.MCPURL, "TRACEPARENT": traceparent,
+			"PAWL_TOOLS_URL": in.ToolsURL, "PAWL_MCP_URL": in.MCPURL, "PAWL_MODEL": a.model, "TRACEPARENT": traceparent,
 		}))
 	}
 	if a.late = limited.Err() != nil && ctx.Err() == nil; a.agent.URL != "" && e.err == nil {
@@ -227,11 +239,16 @@ func (a *attempt) turn(ctx context.Context, in Input, turn int) (ended, error) {
 func (a *attempt) decide(run *Run, traces []*trajectory.Trajectory, spans, stray int, reason string) {
 	ledger := a.replay.Ledger()
 	live := unreplayed(a.c.Case, a.g.opt.Live, traces, ledger)
+	barred := forbidden(a.c.Case.Expect.Trajectory, ledger)
 	missing := Missing(ledger)
 	hung := slices.ContainsFunc(ledger, func(e Entry) bool { return e.Fault == "timeout" })
 	switch {
 	case len(live) > 0:
 		run.Verdict, run.Reason = Error, declare(live)
+	case barred != "":
+		run.Verdict, run.Decided = Fail, Deterministic
+		run.Reason = fmt.Sprintf("trajectory: %s was called, and the case allows %s", barred, allowed(a.c.Case.Expect.Trajectory))
+		run.Mismatches = []Mismatch{{-1, "trajectory.call", "none", barred}}
 	case len(missing) > 0:
 		run.Verdict, run.Reason = Inconclusive, NoFixture(missing[0])
 	case a.late && hung:
@@ -251,7 +268,7 @@ func (a *attempt) decide(run *Run, traces []*trajectory.Trajectory, spans, stray
 
 func (a *attempt) judged(run *Run, traces []*trajectory.Trajectory) {
 	j := a.g.judge(a.c.Case, traces...)
-	run.Verdict, run.Reason, run.Mismatches, run.Notes = j.Verdict, j.Reason, j.Mismatches, j.Notes
+	run.Verdict, run.Reason, run.Mismatches, run.Notes, run.Decided = j.Verdict, j.Reason, j.Mismatches, j.Notes, j.Decided
 	if a.last.code == 0 {
 		return
 	}

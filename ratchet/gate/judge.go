@@ -10,7 +10,10 @@ import (
 func ByOracle(o *oracle.Oracle) Judge {
 	return func(c *regcase.Case, runs ...*trajectory.Trajectory) Judgement {
 		j := o.Judge(c, runs...)
-		out := Judgement{Verdict: Verdict(j.Verdict), Reason: j.Reason, Notes: j.Notes}
+		out := Judgement{Verdict: Verdict(j.Verdict), Reason: j.Reason, Notes: j.Notes, Decided: Deterministic}
+		if j.Meaning {
+			out.Decided = ByEmbedding
+		}
 		for _, m := range j.Mismatches {
 			out.Mismatches = append(out.Mismatches, Mismatch(m))
 		}

@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"maps"
 	"os"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -15,7 +17,8 @@ import (
 type Case struct {
 	*regcase.Case
 	Sum     string                  // its digest
-	Dir     string                  // inside the set
+	File    string                  // where it is written, inside the set
+	Golden  *regcase.Golden         // as it was written by hand; nil of a case that was recorded
 	Schemas map[string]regcase.JSON // of the tools that the recording offers, by name: what an agent may ask for
 	Calls   []Call                  // of the recording, in order
 }
@@ -26,7 +29,7 @@ func NewCase(c *regcase.Case, trace []byte) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Case{Case: c, Sum: sum, Dir: c.Dir(), Schemas: map[string]regcase.JSON{}}
+	out := &Case{Case: c, Sum: sum, File: c.Dir() + "/" + regcase.CaseFile, Schemas: map[string]regcase.JSON{}}
 	for _, t := range c.Tools {
 		if t.Schema != nil {
 			out.Schemas[t.Name] = t.Schema
@@ -48,7 +51,17 @@ func NewCase(c *regcase.Case, trace []byte) (*Case, error) {
 	return out, nil
 }
 
-// Load reads the cases of a set by id, and the team's answers for tools. match says which cases, by id. bad tells of what could not be read: cases
+// GoldenCase makes a case that was written by hand ready to be run.
+func GoldenCase(g regcase.GoldenCase) (*Case, error) {
+	c, err := NewCase(&g.Case, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.File, c.Golden = g.Path, &g.Golden
+	return c, nil
+}
+
+// Load reads the cases of a set by id, those written by hand last, and the team's answers for tools. match says which cases, by id. bad tells of what could not be read: cases
 // that the gate did not see.
 func Load(root *os.Root, match func(id string) bool) (cases []*Case, stubs map[string]regcase.StubFile, bad []error) {
 	src := regcase.Checkout(root)
@@ -70,7 +83,18 @@ func Load(root *os.Root, match func(id string) bool) (cases []*Case, stubs map[s
 			bad = append(bad, err)
 			continue
 		}
-		c.Dir = e.Dir
+		c.File = e.Dir + "/" + regcase.CaseFile
+		cases = append(cases, c)
+	}
+	for _, id := range slices.Sorted(maps.Keys(set.Goldens)) {
+		if !match(id) {
+			continue
+		}
+		c, err := GoldenCase(set.Goldens[id])
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
 		cases = append(cases, c)
 	}
 	return cases, set.Stubs, bad

@@ -76,7 +76,7 @@ func judgeRecorded(c *Case, judge Judge, parts []*trajectory.Trajectory, s Stamp
 	r.At, r.MS = first.UTC().Truncate(time.Second), last.Sub(first).Milliseconds()
 	r.measure(parts, nil)
 	j := judge(c.Case, parts...)
-	r.Verdict, r.Reason, r.Mismatches, r.Notes = j.Verdict, j.Reason, j.Mismatches, j.Notes
+	r.Verdict, r.Reason, r.Mismatches, r.Notes, r.Decided = j.Verdict, j.Reason, j.Mismatches, j.Notes, j.Decided
 	return r
 }
 

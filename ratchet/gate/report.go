@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
 // Rows join the outcomes of a report with what people want to read beside them.
@@ -34,7 +32,7 @@ func (r Report) Rows(cases []*Case) []Row {
 		if c == nil {
 			continue
 		}
-		row := Row{Outcome: o, Title: c.Title, State: string(c.State.Name), Label: c.Labels[0], File: c.Dir + "/" + regcase.CaseFile, Recorded: c.Calls}
+		row := Row{Outcome: o, Title: c.Title, State: string(c.State.Name), Label: c.Labels[0], File: c.File, Recorded: c.Calls}
 		for _, run := range r.Runs {
 			if run.Case == o.Case {
 				row.Runs = append(row.Runs, run)

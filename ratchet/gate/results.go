@@ -29,12 +29,14 @@ type Run struct {
 	Reason     string     `json:"reason"`
 	Mismatches []Mismatch `json:"mismatches"`
 	Notes      []string   `json:"notes"`
+	Decided    Decider    `json:"decided"` // what the verdict rests on: deterministic | embedding | judge; "" where there was none
 
 	Commit        string    `json:"commit"` // "" when unknown
 	Dirty         bool      `json:"dirty"`  // the work tree differs from Commit
 	Branch        string    `json:"branch"`
 	DefaultBranch bool      `json:"default_branch"`
 	Agent         string    `json:"agent"` // digest of the agent: what --agent-digest says, else of Commit and command; "" when runs cannot be taken over
+	Model         string    `json:"model"` // that the agent was told to use (PAWL_MODEL); "" is its own
 	At            time.Time `json:"at"`
 
 	MS             int64    `json:"ms"`

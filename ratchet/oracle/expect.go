@@ -13,6 +13,17 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
+// matcher compares, and notes whether meaning was asked for.
+func (b *bench) matcher() match.Matcher {
+	if b.o.Embed == nil {
+		return match.Matcher{}
+	}
+	return match.Matcher{Embed: func(texts ...string) ([][]float32, error) {
+		b.meaning = true
+		return b.o.Embed(texts...)
+	}}
+}
+
 // trajectory compares the run's tool calls with the expected ones.
 func (b *bench) trajectory() {
 	e := b.c.Expect.Trajectory
@@ -24,7 +35,7 @@ func (b *bench) trajectory() {
 		b.unsure("trajectory: which tools were called is not known: tool calls is missing: " + remedy(t, trajectory.FactToolCalls))
 		return
 	}
-	b.answer("trajectory", match.Matcher{Embed: b.o.Embed}.Calls(e, t))
+	b.answer("trajectory", b.matcher().Calls(e, t))
 }
 
 // response compares the last reply with the expected one.
@@ -41,7 +52,7 @@ func (b *bench) response() {
 			return
 		}
 	}
-	b.answer("response", match.Matcher{Embed: b.o.Embed}.Response(e, reply))
+	b.answer("response", b.matcher().Response(e, reply))
 }
 
 // state wants the run to pass through agents in order, and to write what must be remembered.

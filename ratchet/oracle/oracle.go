@@ -70,6 +70,7 @@ type Judgement struct {
 	Mismatches []match.Mismatch   // what was expected and not so; Field begins with the part of expect: never, liveness, trajectory, ...
 	Findings   []classify.Finding // of the frozen rules, also those that do not fail the run
 	Notes      []string           // what a person should know, of any verdict
+	Meaning    bool               // the Embedder was asked: the judgement is not of rules and words alone
 }
 
 // Oracle judges runs by cases. It is safe for concurrent use.
@@ -167,6 +168,7 @@ type bench struct {
 	findings             []classify.Finding
 	notes                []string
 	errored              bool // the run ended in an error, which is among failed
+	meaning              bool // the Embedder was asked
 }
 
 // fails notes what was expected and not so, with the sentence that tells it.
@@ -196,7 +198,7 @@ func (b *bench) answer(part string, a match.Answer) {
 
 // judgement adds it up.
 func (b *bench) judgement() Judgement {
-	j := Judgement{Verdict: Pass, Mismatches: b.mismatches, Findings: b.findings, Notes: b.notes}
+	j := Judgement{Verdict: Pass, Mismatches: b.mismatches, Findings: b.findings, Notes: b.notes, Meaning: b.meaning}
 	for _, of := range []struct {
 		verdict Verdict
 		why     []string

@@ -9,8 +9,8 @@ import (
 var schemas embed.FS
 
 // SchemaNames are the documents of a set that have a published JSON Schema: case (case.yaml), waivers (waivers.yaml), fixtures
-// (_fixtures/<tool>.yaml) and renames (renames.yaml).
-func SchemaNames() []string { return []string{"case", "waivers", "fixtures", "renames"} }
+// (_fixtures/<tool>.yaml), golden (_golden/*.yaml) and renames (renames.yaml).
+func SchemaNames() []string { return []string{"case", "waivers", "fixtures", "golden", "renames"} }
 
 // Schema returns the JSON Schema (draft 2020-12) of one of SchemaNames. It is made of the types of this package and of their comments.
 func Schema(name string) ([]byte, error) {

@@ -30,6 +30,7 @@ var documents = map[string]struct {
 	"case":     {"case.yaml: one regression test", Case{}, Kind},
 	"waivers":  {"waivers.yaml: the stated reasons for loosening a case", Waivers{}, WaiversKind},
 	"fixtures": {"_fixtures/<tool>.yaml: the team's answers for a tool", Stubs{}, StubsKind},
+	"golden":   {"_golden/*.yaml: cases written by hand", Goldens{}, GoldenKind},
 	"renames":  {"renames.yaml: what tools and fields of arguments are called now", Renames{}, RenamesKind},
 }
 

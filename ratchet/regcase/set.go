@@ -14,9 +14,10 @@ import (
 
 // Set is every case of a set, with the team's answers for tools. It is read whole or with the problems that keep it from being whole.
 type Set struct {
-	Cases   map[string]*Entry   // by id, further specimens by their own
-	Stubs   map[string]StubFile // by tool
-	Renames []Rename            // in the order in which they were made
+	Cases   map[string]*Entry     // by id, further specimens by their own
+	Stubs   map[string]StubFile   // by tool
+	Goldens map[string]GoldenCase // cases written by hand, by id
+	Renames []Rename              // in the order in which they were made
 }
 
 // Entry is one case as it lies in a set.
@@ -64,12 +65,14 @@ func (s Set) All() []*Entry {
 // ReadSet reads a set out of a source: Checkout of a working tree, a tree of git's objects, or any file system that tells links from files
 // when it lists a directory. What is wrong with it is told of every file, sorted by path; a set with problems is not whole.
 func ReadSet(src fs.FS) (Set, []Problem) {
-	r := &reader{src: src, set: Set{Cases: map[string]*Entry{}, Stubs: map[string]StubFile{}}}
+	r := &reader{src: src, set: Set{Cases: map[string]*Entry{}, Stubs: map[string]StubFile{}, Goldens: map[string]GoldenCase{}}}
 	for _, e := range r.list(".") {
 		name := e.Name()
 		switch {
 		case name == StubsDir && e.IsDir():
 			r.stubs()
+		case name == GoldenDir && e.IsDir():
+			r.goldens()
 		case e.IsDir() && validLabel.MatchString(name):
 			r.label(name)
 		case name == RenamesFile && e.Type().IsRegular():
@@ -77,7 +80,7 @@ func ReadSet(src fs.FS) (Set, []Problem) {
 		case e.IsDir() && strings.HasPrefix(name, "."), e.Type().IsRegular() && (strings.HasPrefix(name, ".") || strings.EqualFold(name, "README.md")):
 			// notes and settings of other programs
 		default:
-			r.stray(name, e, "a set holds directories named for labels, "+StubsDir+", "+RenamesFile+" and README.md")
+			r.stray(name, e, "a set holds directories named for labels, "+StubsDir+", "+GoldenDir+", "+RenamesFile+" and README.md")
 		}
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })

@@ -31,6 +31,9 @@ func (v Version) digests() map[string]string {
 		for name, sum := range s.Stubs {
 			out[dir+"/"+name] = sum
 		}
+		for id, g := range s.Goldens {
+			out[dir+"/"+regcase.GoldenDir+"/"+id] = g.Digest + g.State
+		}
 		for _, p := range s.Problems {
 			out[dir+"/"+p.Path] += p.Text
 		}

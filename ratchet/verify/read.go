@@ -11,7 +11,7 @@ import (
 
 // ReadSet reads the set at dir of a repository. A directory that is not there is an empty set; one that is a link or anything else is barred.
 func ReadSet(repo fs.FS, dir string) *Set {
-	s := &Set{Dir: dir, Cases: map[string]*Entry{}, Stubs: map[string]string{}}
+	s := &Set{Dir: dir, Cases: map[string]*Entry{}, Stubs: map[string]string{}, Goldens: map[string]Golden{}}
 	if why := notDirectory(repo, dir); why != "" {
 		s.Bar(why)
 		return s
@@ -31,6 +31,9 @@ func ReadSet(repo fs.FS, dir string) *Set {
 	}
 	for _, stub := range set.Stubs {
 		s.Stubs[stub.Path] = stubText(stub)
+	}
+	for id, g := range set.Goldens {
+		s.Goldens[id] = goldenOf(g)
 	}
 	for _, p := range problems {
 		s.Problems = append(s.Problems, Problem{p.Path, p.Err.Error()})

@@ -17,6 +17,7 @@ type Set struct {
 	Cases    map[string]*Entry // by directory inside the set; specimens lie below their case
 	Renames  []regcase.Rename  // of renames.yaml
 	Stubs    map[string]string // digest, whether it is executed, and tool of the team's own tool answers, by path inside the set
+	Goldens  map[string]Golden // cases written by hand, by id
 	Problems []Problem         // what could not be read, or has no place in a set
 
 	files fs.FS // what lies in Dir
@@ -130,6 +131,7 @@ func (r *Report) sets(base, head *Set, now time.Time) {
 	}
 	r.problems(base, head)
 	r.stubs(base, head)
+	r.goldens(base, head)
 	if active(base) > 0 && active(head) == 0 {
 		r.Findings = append(r.Findings, &Finding{Kind: Emptied, Path: base.Dir, Why: "the set holds no case any more that would be run"})
 	}
