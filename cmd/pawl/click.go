@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -188,7 +187,9 @@ func (c *clicking) turn(ctx context.Context, s *openedSet, e *regcase.Entry, run
 		}
 		out.Told, out.Diff = told, string(diff.Diff(out.File, before, out.File, after))
 		if out.Diff != "" && !c.propose {
-			out.to, out.Changed = to, true
+			if out.to, out.Changed = to, true; to.State.Name == regcase.Pending {
+				out.Told = append(out.Told, "what it asserts has changed, so that its runs count anew from here on")
+			}
 		}
 	}
 	out.State, out.Live, out.Green = string(out.to.State.Name), out.to.Live, out.to.Green
@@ -317,5 +318,3 @@ func turnedIn(changed []clicked) (title string, lines []string) {
 	}
 	return "Tighten " + plural(len(changed), "case"), lines
 }
-
-var errNoTarget = errors.New("no target of pawl.yaml leads to this set")

@@ -59,6 +59,8 @@ func (c *clicking) openPull(ctx context.Context, changed []clicked) error {
 	return c.drive(ctx, r, in)
 }
 
+var errNoTarget = errors.New("no target of pawl.yaml leads to this set")
+
 // targetOfSet is the one repository and branch that a set lies in.
 func targetOfSet(cfg config.Config, dir string) (config.Target, error) {
 	var found []config.Target

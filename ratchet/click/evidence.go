@@ -147,16 +147,15 @@ type weighing struct {
 
 // gather folds the runs into versions.
 func (w *weighing) gather(digest string, runs []gate.Run) {
-	seen := map[string]bool{}
+	seen := map[same]bool{}
 	by := map[[3]string]*Version{}
 	for _, r := range runs {
 		if r.Case != w.c.ID {
 			continue
 		}
-		line, err := r.Line()
 		known := r.Agent != "" || r.Commit != "" && !r.Dirty
 		switch {
-		case err == nil && seen[string(line)]:
+		case seen[sameOf(r)]:
 			w.out.Ignored.Twice++
 			continue
 		case r.Digest != digest:
@@ -169,7 +168,7 @@ func (w *weighing) gather(digest string, runs []gate.Run) {
 			w.out.Ignored.Unknown++
 			continue
 		}
-		seen[string(line)] = true
+		seen[sameOf(r)] = true
 		main := ""
 		if r.Side != gate.Base && !r.Dirty && r.DefaultBranch {
 			main = "main"
@@ -189,6 +188,22 @@ func (w *weighing) gather(digest string, runs []gate.Run) {
 	slices.SortStableFunc(w.versions, func(a, b *Version) int {
 		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Agent, b.Agent))
 	})
+}
+
+// same tells a run from all others: no two of one version have the number, the second and the milliseconds in common.
+type same struct {
+	digest, commit, agent string
+	side                  gate.Side
+	again, dirty          bool
+	run                   int
+	at                    int64
+	ms                    int64
+	verdict               gate.Verdict
+	response              string
+}
+
+func sameOf(r gate.Run) same {
+	return same{r.Digest, r.Commit, r.Agent, r.Side, r.Again, r.Dirty, r.Run, r.At.UnixNano(), r.MS, r.Verdict, r.ResponseSHA256}
 }
 
 // after says that a is a later version than b: by history where git knows both commits, else by when they first ran.

@@ -70,13 +70,13 @@ func Propose(c regcase.Case, digest string, runs []gate.Run, parts []string, now
 
 // passingOf are the runs of the agent's own versions that passed, each once.
 func passingOf(id, digest string, runs []gate.Run) (out []gate.Run) {
-	seen := map[string]bool{}
+	seen := map[same]bool{}
 	for _, r := range runs {
 		if r.Case != id || r.Digest != digest || r.Verdict != gate.Pass {
 			continue
 		}
-		if line, err := r.Line(); err == nil && !seen[string(line)] {
-			seen[string(line)] = true
+		if !seen[sameOf(r)] {
+			seen[sameOf(r)] = true
 			out = append(out, r)
 		}
 	}
