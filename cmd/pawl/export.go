@@ -44,6 +44,9 @@ func (a *app) export(set string, to export.Format, out string) error {
 	if err != nil {
 		return err
 	}
+	if err := a.lastLook(r.Data); err != nil {
+		return err
+	}
 	if out == "" {
 		_, err = a.stdout.Write(r.Data)
 	} else {
@@ -53,6 +56,23 @@ func (a *app) export(set string, to export.Format, out string) error {
 		return fmt.Errorf("writing the export: %w", err)
 	}
 	a.told(r)
+	return nil
+}
+
+// lastLook refuses to write what a case of the set should never have held: an export goes to other people's tools. It reads the configuration for what a
+// team adds and allows.
+func (a *app) lastLook(final []byte) error {
+	cfg, err := a.loadOffline()
+	if err != nil {
+		return err
+	}
+	r, err := a.redactorOf(cfg)
+	if err != nil {
+		return err
+	}
+	if err := r.Verify(final); err != nil {
+		return &exitError{exitFinding, fmt.Errorf("nothing is exported: %w", err), "mend the case, or name what may stay under redact.keep in pawl.yaml"}
+	}
 	return nil
 }
 

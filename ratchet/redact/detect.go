@@ -26,6 +26,7 @@ func (r *Redactor) detect(text, key string) []hit {
 	if countDigits(text) >= 2 || strings.Contains(text, "::") {
 		r.numbers(text, key, add)
 	}
+	told(text, add)
 	for _, p := range r.patterns {
 		for _, m := range p.re.FindAllStringSubmatchIndex(text, -1) {
 			start, end := group(m)

@@ -31,6 +31,13 @@ var keySuffixes = map[string]Kind{
 	"enduser_pseudo_id": User, "request_user": User, "user_full_name": Name,
 	"street": Address, "street_address": Address, "address_line": Address, "address_line1": Address, "address_line2": Address, "address_line_1": Address, "address_line_2": Address,
 	"postal_address": Address, "home_address": Address, "shipping_address": Address, "billing_address": Address, "delivery_address": Address,
+	"home_street": Address, "mailing_address": Address, "residential_address": Address, "full_address": Address, "anschrift": Address, "adresse": Address, "wohnort": Address,
+	"direccion": Address, "indirizzo": Address, "endereco": Address, "adres": Address, "strasse": Address,
+	"vorname": Name, "nachname": Name, "prenom": Name, "nombre_completo": Name, "apellido": Name, "apellidos": Name, "cognome": Name, "nome_completo": Name, "sobrenome": Name,
+	"achternaam": Name, "nazwisko": Name, "geburtsdatum": BirthDate, "date_de_naissance": BirthDate, "fecha_nacimiento": BirthDate, "fecha_de_nacimiento": BirthDate,
+	"data_nascita": BirthDate, "data_di_nascita": BirthDate, "data_nascimento": BirthDate, "geboortedatum": BirthDate, "born_on": BirthDate,
+	"license_plate": Plate, "licence_plate": Plate, "number_plate": Plate, "plate_number": Plate, "registration_plate": Plate, "kennzeichen": Plate, "matricula": Plate, "targa": Plate,
+	"reisepass": NationalID, "passnummer": NationalID, "pasaporte": NationalID, "passeport": NationalID, "id_card_number": NationalID, "identity_number": NationalID,
 	"date_of_birth": BirthDate, "dob": BirthDate, "birth_date": BirthDate, "birthdate": BirthDate, "birthday": BirthDate,
 }
 

@@ -28,11 +28,13 @@
 // Session.Verify is the second look, written apart from the first: it shares no detector with the redactor. Run it on
 // the final bytes of everything that leaves, and refuse all of it upon an error.
 //
-// Not found: names, addresses and other personal facts in free prose that stand under no personal key anywhere in the
-// session; data in images, audio, archives and compressed bytes; obfuscations such as "maya at example dot com"; MAC
-// addresses, licence plates, coordinates; digits-only national ids without a word that names them; phone numbers
-// without country code, separators and context; a value split over adjacent strings (a stream's deltas), unless the
-// session saw it whole elsewhere: then Verify refuses.
+// What people tell of themselves in prose (told.go) is found by the words that they tell it with, in eight European languages and for names in four more:
+// "my name is", "I live at", "born on", a passport, a number plate. Canaries are refused, never replaced.
+//
+// Not found: names, addresses and other personal facts in free prose that no such words introduce and that stand under no personal key anywhere in the
+// session; data in images, audio and archives of several files; obfuscations such as "maya at example dot com"; ciphers; MAC addresses, coordinates;
+// digits-only national ids without a word that names them; phone numbers without country code, separators and context; a phone number, a national id or a name
+// split over strings or lines that the session saw whole nowhere.
 package redact
 
 import (
@@ -46,7 +48,7 @@ import (
 
 // Version names the rules and pseudonym forms of this package; every derived value carries it. It changes whenever the
 // same input could give other bytes.
-const Version = "1"
+const Version = "2"
 
 // Kind says what a replaced value was: one of the constants, or the Name of a team's Pattern.
 type Kind string
@@ -64,11 +66,12 @@ const (
 	User       Kind = "user"
 	Address    Kind = "address"
 	BirthDate  Kind = "birth_date"
+	Plate      Kind = "plate"  // of a car
 	Value      Kind = "value"  // a personal key's value that is not of the key's own kind
 	Canary     Kind = "canary" // a value that was planted to be caught; found, never replaced
 )
 
-var builtinKinds = []Kind{Email, Phone, Card, IBAN, IP, NationalID, Secret, Name, User, Address, BirthDate, Value, Canary}
+var builtinKinds = []Kind{Email, Phone, Card, IBAN, IP, NationalID, Secret, Name, User, Address, BirthDate, Plate, Value, Canary}
 
 // Pattern is a team's own kind of personal data. Name (a-z, digits, underscore; not one of the built-in kinds) becomes
 // the kind and the pseudonym's prefix; Regexp finds it in decoded text: its first group if it has one, else the match.
