@@ -36,7 +36,7 @@ func (w *run) lookRef(ctx context.Context) (bool, error) {
 	case isAbsent(err):
 		return false, nil
 	case isEmpty(err):
-		return false, w.park("the repository is empty: make a first commit on "+w.in.Base, err.Error())
+		return false, w.park("the repository is empty: make a first commit on "+w.base(), err.Error())
 	case err != nil:
 		return false, err
 	}
@@ -133,9 +133,10 @@ func (w *run) again(ctx context.Context, fn func(context.Context) error) error {
 }
 
 func (w *run) baseHead(ctx context.Context) (string, error) {
-	base, err := w.gh.Ref(ctx, w.in.FullName, w.in.Base)
+	base, err := w.gh.Ref(ctx, w.in.FullName, w.base())
 	if isAbsent(err) {
-		return "", w.park("the base branch "+w.in.Base+" does not exist", err.Error(), "the default branch is "+orNone(w.repo.DefaultBranch)+": if it was renamed, name it as base in targets")
+		return "", w.park("the base branch "+w.base()+" does not exist", err.Error(),
+			"the default branch is "+orNone(w.repo.DefaultBranch)+": if it was renamed, name it as base in targets, or write base: default")
 	}
 	return base, err
 }
@@ -255,7 +256,7 @@ func (w *run) contents(ctx context.Context, files []FrozenFile) ([]github.File, 
 // verifyBranch is the last lock before the pull request: on top of the base our branch brings exactly our files, each added, each with
 // our blob id.
 func (w *run) verifyBranch(ctx context.Context) error {
-	cmp, err := w.gh.Compare(ctx, w.in.FullName, w.in.Base, w.in.Commit)
+	cmp, err := w.gh.Compare(ctx, w.in.FullName, w.base(), w.in.Commit)
 	if err != nil {
 		return err
 	}

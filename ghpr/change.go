@@ -20,6 +20,8 @@ const (
 	MaxBody = 58_000
 	// MaxFiles is how many files one intent may add: what a comparison lists (300) is what we can check.
 	MaxFiles = 250
+	// DefaultBase, as a base, is the repository's default branch, whatever that is called when it is looked at.
+	DefaultBase = "default"
 	// DefaultPrefix begins the names of our branches.
 	DefaultPrefix = "pawl/"
 )
@@ -36,7 +38,7 @@ var OnboardFiles = []string{"pawl.yaml", ".github/workflows/pawl.yml"}
 // Change is what somebody wants in a repository. Freeze turns it into an Intent.
 type Change struct {
 	Repo          string   // owner/name
-	Base          string   // branch to merge into
+	Base          string   // branch to merge into, or DefaultBase
 	Kind          Kind     // default KindAdd
 	Dir           string   // the directory that all files lie in: the set
 	Also          []string // further directories that files may be added in

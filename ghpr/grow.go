@@ -132,7 +132,7 @@ func (w *run) alone(ctx context.Context, u *Update) error {
 		return w.leave(u, "it has the label "+StopLabel)
 	case p.AutoMerge:
 		return w.leave(u, "it is set to be merged by itself")
-	case p.BaseRef != w.in.Base:
+	case p.BaseRef != w.base():
 		return w.leave(u, "it goes to another branch now")
 	}
 	who, err := w.gh.Reviews(ctx, w.in.FullName, p.Number)
@@ -186,7 +186,7 @@ func (w *run) wholeBranch(ctx context.Context, u *Update) (string, error) {
 		}
 		return "", w.wait(apart+" yet", w.now().Add(30*time.Second))
 	}
-	cmp, err := w.gh.Compare(ctx, w.in.FullName, w.in.Base, head)
+	cmp, err := w.gh.Compare(ctx, w.in.FullName, w.base(), head)
 	if err != nil {
 		return "", err
 	}

@@ -17,6 +17,9 @@ func (r *Reconciler) Missing(ctx context.Context, repo, base string, words, path
 	if r.gh == nil {
 		return nil, nil
 	}
+	if base, err = r.branch(ctx, repo, base); err != nil {
+		return nil, err
+	}
 	g, err := r.gh.Guard(ctx, repo, base)
 	if err != nil {
 		return nil, err

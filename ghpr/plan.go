@@ -37,10 +37,10 @@ func PlanOf(in Intent) Plan {
 		CommitMessage: in.CommitMessage, Labels: append([]string{}, in.Labels...), Diff: in.Diff(), Remote: []string{}}
 	root := "/repos/" + in.Repo
 	p.Calls = []Call{
-		{"POST", root + "/git/trees", fmt.Sprintf("%d files on top of the tree of %s", len(in.Files), in.Base)},
+		{"POST", root + "/git/trees", fmt.Sprintf("%d files on top of the tree of %s", len(in.Files), baseWords(in.Base))},
 		{"POST", root + "/git/commits", "one commit with the trailer " + Trailer + ": " + in.ID},
 		{"POST", root + "/git/refs", "the branch " + in.Branch},
-		{"POST", root + "/pulls", "the pull request to " + in.Base},
+		{"POST", root + "/pulls", "the pull request to " + baseWords(in.Base)},
 	}
 	for _, l := range in.Labels {
 		p.Calls = append(p.Calls, Call{"POST", root + "/issues/{number}/labels", "the label " + l})
@@ -106,7 +106,7 @@ func (w *run) survey(ctx context.Context, plan *Plan) error {
 	if err != nil {
 		return err
 	}
-	plan.Remote = append(plan.Remote, w.in.Base+" is at "+base)
+	plan.Remote = append(plan.Remote, w.base()+" is at "+base)
 	plan.Remote = append(plan.Remote, w.ruleNotes(ctx)...)
 	if err := w.inspectBase(ctx, base); err != nil {
 		return err
@@ -114,22 +114,38 @@ func (w *run) survey(ctx context.Context, plan *Plan) error {
 	return w.checkLimits(ctx)
 }
 
-// Has says whether a path is there on a branch. Without a credential it says no.
+// branch is the branch that a base means: DefaultBase is asked for anew each time.
+func (r *Reconciler) branch(ctx context.Context, repo, base string) (string, error) {
+	if base != DefaultBase {
+		return base, nil
+	}
+	there, err := r.gh.Repo(ctx, repo)
+	return there.DefaultBranch, err
+}
+
+// Has says whether a path is there on a branch, or on DefaultBase. Without a credential it says no.
 func (r *Reconciler) Has(ctx context.Context, repo, branch, path string) (bool, error) {
 	if r.gh == nil {
 		return false, nil
 	}
-	_, err := r.gh.Entries(ctx, repo, path, branch)
+	branch, err := r.branch(ctx, repo, branch)
+	if err != nil {
+		return false, err
+	}
+	_, err = r.gh.Entries(ctx, repo, path, branch)
 	if isAbsent(err) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// File reads a file of at most a megabyte on a branch; found is false where there is none, and without a credential.
+// File reads a file of at most a megabyte on a branch, or on DefaultBase; found is false where there is none, and without a credential.
 func (r *Reconciler) File(ctx context.Context, repo, branch, path string) (text string, found bool, err error) {
 	if r.gh == nil {
 		return "", false, nil
+	}
+	if branch, err = r.branch(ctx, repo, branch); err != nil {
+		return "", false, err
 	}
 	text, err = r.gh.Text(ctx, repo, path, branch)
 	if isAbsent(err) {

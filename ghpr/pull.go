@@ -24,7 +24,7 @@ func (w *run) pullWrite() doubling {
 		},
 		send: func(ctx context.Context) error {
 			p, err := w.gh.CreatePull(ctx, w.in.FullName,
-				github.NewPull{Head: w.in.Branch, Base: w.in.Base, Title: w.in.Title, Body: w.in.Body})
+				github.NewPull{Head: w.in.Branch, Base: w.base(), Title: w.in.Title, Body: w.in.Body})
 			w.number = p.Number
 			return err
 		},
@@ -135,7 +135,7 @@ func (w *run) notOurs(ctx context.Context, p github.Pull) (string, error) {
 	switch m, _, ok := ParseMarker(p.Body); {
 	case p.Author != w.self:
 		return "opened by " + Inline(p.Author, 60), nil
-	case p.BaseRef != w.in.Base && !(ok && m.Intent == w.in.ID):
+	case p.BaseRef != w.base() && !(ok && m.Intent == w.in.ID):
 		return "goes to " + Inline(p.BaseRef, 60), nil
 	case ok && m.Intent == w.in.ID, p.HeadSHA == w.in.Commit && w.in.Commit != "": // people may send it elsewhere; a renamed base does
 		return "", nil
@@ -160,7 +160,7 @@ func (w *run) receive(p github.Pull) {
 	r := &w.in.Receipt
 	r.Number, r.URL, r.Head, r.Commit, r.ObservedAt = p.Number, p.URL, p.HeadSHA, w.in.Commit, w.now()
 	r.ClosedBy, r.MergedBy, r.MergeSHA, r.Base, r.Labels = "", "", "", "", nil
-	if p.BaseRef != w.in.Base {
+	if p.BaseRef != w.base() {
 		r.Base = p.BaseRef
 	}
 	for _, l := range sorted(p.Labels) {
@@ -250,7 +250,7 @@ func (r *Reconciler) Observe(ctx context.Context, now time.Time, in Intent) (Int
 	if err != nil {
 		return in, err
 	}
-	w.in.FullName = repo.FullName
+	w.repo, w.in.FullName = repo, repo.FullName
 	if err := w.observe(ctx); err != nil {
 		return in, err
 	}

@@ -144,6 +144,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, now time.Time, in Intent, sa
 	return w.in, w.finish(ctx, err)
 }
 
+// base is the branch that the pull request goes to: the default branch may have another name than in the last round.
+func (w *run) base() string {
+	if w.in.Base == DefaultBase {
+		return w.repo.DefaultBranch
+	}
+	return w.in.Base
+}
+
+func baseWords(base string) string {
+	if base == DefaultBase {
+		return "the default branch"
+	}
+	return base
+}
+
 func (w *run) now() time.Time { return w.now0.Add(time.Since(w.start)).UTC() }
 
 // drive looks first, whatever the intent says: what is there already is never made again.

@@ -72,7 +72,7 @@ func New(lg *slog.Logger, o Options) (*Client, error) {
 		t.MaxResponseHeaderBytes = 1 << 20
 		o.Transport = t
 	}
-	c := &Client{lg: lg, wire: &wire{base: base, next: o.Transport, outgoing: o.Outgoing}, slot: make(chan time.Time, 1),
+	c := &Client{lg: lg, wire: &wire{base: base, next: o.Transport, kept: newKept(), outgoing: o.Outgoing}, slot: make(chan time.Time, 1),
 		pace: max(0, cmp.Or(o.Pace, time.Second)), timeout: cmp.Or(o.Timeout, 30*time.Second)}
 	c.slot <- time.Time{}
 	return c, c.authenticate(o)

@@ -27,6 +27,7 @@ const (
 type wire struct {
 	base     *url.URL
 	next     http.RoundTripper
+	kept     kept
 	outgoing func(final []byte) error
 
 	mu        sync.Mutex
@@ -46,9 +47,14 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		drain(req.Body)
 		return nil, err
 	}
+	known, asked := w.kept.ask(out)
 	resp, err := w.next.RoundTrip(out)
 	if err != nil {
 		return nil, &Error{Kind: Unknown, Message: hide(err.Error(), req), cause: context.Cause(req.Context())} // err itself may hold the credential
+	}
+	if asked && resp.StatusCode == http.StatusNotModified {
+		drain(resp.Body)
+		known.again(resp)
 	}
 	if err := w.judge(req, resp); err != nil {
 		err.Message = hide(err.Message, req)
@@ -109,6 +115,8 @@ func (w *wire) judge(req *http.Request, resp *http.Response) *Error {
 	switch code := resp.StatusCode; {
 	case code >= 400:
 		return w.refused(code, resp.Header, message(body[:min(len(body), cap)]))
+	case code == http.StatusNotModified:
+		return odd("not modified, and nothing was known", nil)
 	case code >= 300 && !isWrite(req):
 		resp.Body = http.NoBody // the client follows it, on this host only
 		return nil
@@ -123,6 +131,7 @@ func (w *wire) judge(req *http.Request, resp *http.Response) *Error {
 	case !json.Valid(body):
 		return odd("answer is not JSON", nil)
 	}
+	w.kept.keep(req, resp, body)
 	w.passed(resp.Header, isWrite(req))
 	for _, h := range []string{"Limit", "Remaining", "Reset", "Used"} {
 		resp.Header.Del("X-RateLimit-" + h)

@@ -116,13 +116,14 @@ type Fake struct {
 	api     *http.ServeMux
 	page    *http.ServeMux
 
-	mu     sync.Mutex
-	s      State
-	faults []*Fault
-	stale  map[string]int
-	sizes  map[string]pullSize // by base and head
-	closed map[string]string   // beginnings of paths that no tree may hold, with GitHub's words
-	rate   struct {
+	mu        sync.Mutex
+	s         State
+	faults    []*Fault
+	stale     map[string]int
+	sizes     map[string]pullSize // by base and head
+	closed    map[string]string   // beginnings of paths that no tree may hold, with GitHub's words
+	unchanged int                 // reads that were answered with 304
+	rate      struct {
 		used  int
 		reset time.Time
 	}

@@ -170,7 +170,7 @@ func (f *Fake) serve(op, right string, h handler) http.Handler {
 		w.Header().Set("X-GitHub-Request-Id", "FAKE:"+strconv.FormatInt(time.Now().UnixNano(), 16))
 		w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
 		if x == nil {
-			write(w, out)
+			f.answer(w, r, out)
 			return
 		}
 		x.after(w, r, out)
