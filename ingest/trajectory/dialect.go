@@ -140,3 +140,6 @@ type History struct {
 
 // Empty says that the span stated no input at all.
 func (h History) Empty() bool { return h.Text == "" && len(h.Messages) == 0 && len(h.Flat) == 0 }
+
+// length grows with the history, in whatever unit the emitter's form has.
+func (h History) length() int { return len(h.Text) + len(h.Messages) + len(h.Flat) }

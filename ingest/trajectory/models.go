@@ -169,29 +169,43 @@ type call struct {
 
 // modelCalls makes the model calls.
 func (b *builder) modelCalls() {
-	counts := func(n *node) bool { return n.facts.Role == RoleModel && n.folded == nil }
-	count := 0
+	var models []*node
 	for _, n := range b.nodes {
-		if counts(n) {
-			count++
+		if n.facts.Role == RoleModel && n.folded == nil {
+			models = append(models, n)
 		}
 	}
-	if count == 0 {
+	if len(models) == 0 {
 		b.totalOfAgents()
 		b.offeredTools()
 		return
 	}
-	calls := make([]call, count)
-	b.calls, b.out.ModelCalls = make([]*call, 0, count), make([]ModelCall, 0, count)
-	for _, n := range b.nodes {
-		if counts(n) {
-			i := len(b.calls)
-			calls[i] = call{node: n, index: i}
-			b.calls = append(b.calls, &calls[i])
-			b.out.ModelCalls = append(b.out.ModelCalls, b.modelCall(n))
-		}
+	byHistory(models)
+	calls := make([]call, len(models))
+	b.calls, b.out.ModelCalls = make([]*call, 0, len(models)), make([]ModelCall, 0, len(models))
+	for i, n := range models {
+		calls[i] = call{node: n, index: i}
+		b.calls = append(b.calls, &calls[i])
+		b.out.ModelCalls = append(b.out.ModelCalls, b.modelCall(n))
 	}
 	b.offeredTools()
+}
+
+// byHistory puts calls of one agent that began at the same moment, as a coarse clock has it, in the order in which they can have followed each
+// other: what an agent says to its model grows. Their ids tell nothing of it.
+func byHistory(models []*node) {
+	for len(models) > 0 {
+		n := 1
+		for n < len(models) && models[n].start.Equal(models[0].start) {
+			n++
+		}
+		if tied := models[:n]; n > 1 && !slices.ContainsFunc(tied, func(m *node) bool { return m.agent != tied[0].agent }) {
+			slices.SortStableFunc(tied, func(x, y *node) int {
+				return cmp.Or(cmp.Compare(x.facts.Input.length(), y.facts.Input.length()), cmp.Compare(tokens(x.facts.Usage.Input), tokens(y.facts.Usage.Input)), x.ended().Compare(y.ended()))
+			})
+		}
+		models = models[n:]
+	}
 }
 
 // offeredTools lists every tool that any call was offered, by name; the first definition wins.
