@@ -262,6 +262,13 @@ type Absorb struct {
 type Gate struct {
 	LiveTools  []string   `yaml:"live_tools" doc:"tools that may run for real during a check"`
 	Embeddings Embeddings `yaml:"embeddings" doc:"an OpenAI-compatible endpoint that compares replies by meaning during a check; without one other words are not decided"`
+	Variance   []Variance `yaml:"variance" doc:"share of the runs of an agent that may differ before its cases should not be enforced; the first entry that matches holds, else 0.05"`
+}
+
+// Variance is how much an agent may differ from itself.
+type Variance struct {
+	Agent Glob    `yaml:"agent" required:"true" doc:"service, or agent of a case written by hand"`
+	Limit float64 `yaml:"limit" min:"0" max:"1" doc:"share of the runs that may differ: 0.01 where money moves, 0.1 for chat"`
 }
 
 // Embeddings is an OpenAI-compatible endpoint: POST <base_url>/embeddings.

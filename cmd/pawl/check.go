@@ -31,8 +31,11 @@ func checkCommand(a *app) *cobra.Command {
 			"--url the input is posted to the service, which must go on with the header traceparent and send its spans to --listen.\n\n" +
 			"A tool without recorded answer makes a run inconclusive: the report names the file to write. A tool that runs for real although nobody said\n" +
 			"that it may (execution: {external_api: never}, gate.live_tools) makes the run an error.\n\n" +
+			"With --changed-since the whole set is run if what watch names in pawl.yaml has changed (prompts, tools, models), else the few cases that touch\n" +
+			"every label and every tool. With --matrix the set is run once for each model, which the agent finds as PAWL_MODEL.\n\n" +
 			"Exit code 1: a case blocks; 3: nothing was executed, or a case that may block is not decided.",
-		Example: "  pawl check --run 'node agent.js' --doctor\n  pawl check --run 'python -m desk' --base origin/main --setup 'pip install -e .' -j 4 --results runs.jsonl\n" +
+		Example: "  pawl check --run 'node agent.js' --changed-since origin/main --base origin/main\n  pawl check --run 'node agent.js' --matrix gpt-4.1-2025-04-14,o4-mini-2025-04-16\n" +
+			"  pawl check --run 'node agent.js' --doctor\n  pawl check --run 'python -m desk' --base origin/main --setup 'pip install -e .' -j 4 --results runs.jsonl\n" +
 			"  pawl check --traces nightly.jsonl",
 	}
 	f := cmd.Flags()
@@ -43,6 +46,8 @@ func checkCommand(a *app) *cobra.Command {
 	f.IntVarP(&c.n, "runs", "n", 0, "runs of each case (default: what the case says)")
 	f.StringArrayVar(&c.only, "case", nil, "only the cases with this `ID`, or that this glob matches")
 	f.StringVar(&c.base, "base", "", "compare cases that miss with the version at this git `REF`")
+	f.StringVar(&c.since, "changed-since", "", "run the whole set only if prompts, tools or models changed since this git `REF`, else a covering part of it")
+	f.StringSliceVar(&c.models, "matrix", nil, "run the set for each of these `MODELS`, and compare them")
 	f.StringVar(&c.setup, "setup", "", "prepare the checkout of --base by this `CMD` (npm ci, pip install ...)")
 	f.IntVarP(&c.jobs, "jobs", "j", 1, "runs at once")
 	f.StringVar(&c.results, "results", "", "add each run to this `FILE` (JSON Lines), and do not repeat runs of this very agent that are there")
@@ -70,15 +75,17 @@ func checkCommand(a *app) *cobra.Command {
 type checking struct {
 	*app
 	set, command, url, base, setup, results, digest, listen, junit, html string
-	traces, only                                                         []string
+	since                                                                string
+	traces, only, models                                                 []string
 	n, jobs                                                              int
 	timeout                                                              time.Duration
 	maxUSD, maxMinutes                                                   float64
 	doctor, schema, github                                               bool
 
-	cases []*gate.Case
-	stubs map[string]regcase.StubFile
-	bar   *checkBar
+	selected *selected // what --changed-since came to; nil without it
+	cases    []*gate.Case
+	stubs    map[string]regcase.StubFile
+	bar      *checkBar
 }
 
 func (c *checking) usage() error {
@@ -97,6 +104,8 @@ func (c *checking) usage() error {
 		return usageError(errors.New("--base starts the other version by the same command: it needs --run"), "pawl check --run CMD --base "+c.base)
 	case c.setup != "" && c.base == "":
 		return usageError(errors.New("--setup prepares the checkout of --base, which is not given"), "pawl check --base origin/main --setup "+c.setup)
+	case len(c.models) > 0 && (c.base != "" || c.doctor || len(c.traces) > 0 || c.junit != "" || c.html != ""):
+		return usageError(errors.New("--matrix compares models, and goes with none of --base, --traces, --doctor, --junit, --html"), "pawl check --run CMD --matrix A,B --json")
 	case c.doctor && len(c.traces) > 0:
 		return usageError(errors.New("--doctor runs the agent"), "pawl doctor FILE, which examines recorded traces")
 	}
@@ -128,6 +137,11 @@ func (c *checking) check(ctx context.Context) error {
 	if err := c.load(root); err != nil {
 		return err
 	}
+	if c.since != "" {
+		if err := c.choose(ctx, cfg); err != nil {
+			return err
+		}
+	}
 	judge := gate.ByOracle(oracle)
 	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: c.now()}
 	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html))}
@@ -144,6 +158,9 @@ func (c *checking) check(ctx context.Context) error {
 	}
 	if c.doctor {
 		return c.examine(ctx, g, plan)
+	}
+	if len(c.models) > 0 {
+		return c.matrix(ctx, g, plan)
 	}
 	return c.live(ctx, g, plan)
 }
@@ -202,15 +219,24 @@ func (c *checking) recorded(ctx context.Context, plan gate.Plan, judge gate.Judg
 	return c.tell(report)
 }
 
+// remember has a plan know the runs of the results file, and add to it.
+func (c *checking) remember(plan *gate.Plan) error {
+	if c.results == "" {
+		return nil
+	}
+	known, err := gate.ReadFile(c.results)
+	if err != nil {
+		return usageError(err, "--results with another file")
+	}
+	plan.Known = known
+	plan.Keep = func(r gate.Run) error { return gate.Append(c.results, r) }
+	return nil
+}
+
 // live runs the agent.
 func (c *checking) live(ctx context.Context, g *gate.Gate, plan gate.Plan) error {
-	if c.results != "" {
-		known, err := gate.ReadFile(c.results)
-		if err != nil {
-			return usageError(err, "--results with another file")
-		}
-		plan.Known = known
-		plan.Keep = func(r gate.Run) error { return gate.Append(c.results, r) }
+	if err := c.remember(&plan); err != nil {
+		return err
 	}
 	if c.base != "" {
 		commit, err := gate.CommitOf(ctx, ".", c.base)

@@ -67,6 +67,10 @@ type checkLine struct {
 	Seconds  float64     `json:"seconds"`
 	Cut      string      `json:"cut"`
 	Delta    *gate.Delta `json:"delta"`
+
+	Scores  *gate.Scores         `json:"scores"`  // of the cases written by hand; null where there are none
+	Decided map[gate.Decider]int `json:"decided"` // runs, by what their verdict rests on
+	Aliases []gate.Alias         `json:"aliases"`
 }
 
 // tell prints the report in every way that was asked for, and gives the exit code.
@@ -79,7 +83,7 @@ func (c *checking) tell(r gate.Report) error {
 		}
 	}
 	if c.html != "" {
-		b, err := r.HTML(rows)
+		b, err := r.HTML(rows, c.cases)
 		if err := c.write(c.html, b, err); err != nil {
 			return err
 		}
@@ -114,7 +118,8 @@ func (c *checking) print(r gate.Report, rows []gate.Row) error {
 			return err
 		}
 	}
-	return c.printJSON(checkLine{"check", r.Exit(), len(r.Outcomes), r.Retired, len(r.Runs), r.Reused, r.SpentUSD, r.Took.Seconds(), r.Cut, r.Delta})
+	return c.printJSON(checkLine{"check", r.Exit(), len(r.Outcomes), r.Retired, len(r.Runs), r.Reused, r.SpentUSD, r.Took.Seconds(), r.Cut, r.Delta,
+		r.Scores(c.cases), r.Deciders(), append([]gate.Alias{}, r.Aliases()...)})
 }
 
 func (c *checking) table(rows []gate.Row) string {
@@ -146,8 +151,8 @@ func (c *checking) summary(r gate.Report, rows []gate.Row) string {
 	if replayed = slices.Compact(replayed); len(replayed) > 0 {
 		fmt.Fprintf(&b, "Answered by replay, so not proven: %s.\n", shown(strings.Join(replayed, ", ")))
 	}
-	if r.Delta != nil {
-		fmt.Fprintln(&b, r.Delta.Sentence())
+	for _, line := range r.Also(c.cases) {
+		b.WriteString(indent(shown(line), "", c.width()))
 	}
 	if r.Cut != "" {
 		fmt.Fprintf(&b, "Cut short: %s.\n", shown(r.Cut))
@@ -196,6 +201,11 @@ func (c *checking) annotate(r gate.Report, rows []gate.Row) error {
 	if _, err := fmt.Fprint(out, r.Annotations(rows, c.set)); err != nil {
 		return err
 	}
+	return c.summarize(r.Markdown(rows, c.cases))
+}
+
+// summarize adds to the summary of GitHub's step, where there is one.
+func (c *checking) summarize(text string) error {
 	file := os.Getenv("GITHUB_STEP_SUMMARY")
 	if file == "" {
 		return nil
@@ -205,7 +215,7 @@ func (c *checking) annotate(r gate.Report, rows []gate.Row) error {
 		return fmt.Errorf("step summary: %w", err)
 	}
 	defer f.Close()
-	if _, err := f.WriteString(r.Markdown(rows)); err != nil {
+	if _, err := f.WriteString(text); err != nil {
 		return fmt.Errorf("step summary: %w", err)
 	}
 	return f.Close()

@@ -20,7 +20,7 @@ func notRead(cfg config.Config) []string {
 		set, def any
 	}{
 		{"judge", cfg.Judge, def.Judge}, {"webhooks", cfg.Webhooks, def.Webhooks},
-		{"listen.webhooks", cfg.Listen.Webhooks, def.Listen.Webhooks}, {"watch", cfg.Watch, def.Watch},
+		{"listen.webhooks", cfg.Listen.Webhooks, def.Listen.Webhooks},
 	} {
 		if !reflect.DeepEqual(s.set, s.def) {
 			out = append(out, s.key+" is kept and not acted on by this version")

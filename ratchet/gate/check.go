@@ -17,7 +17,8 @@ type Version struct {
 // Plan says what a check runs and how much it may spend. Zero limits are none.
 type Plan struct {
 	Cases    []*Case
-	N        int // runs a case; 0: what the case says
+	All      bool // all N runs of every case, also where fewer decide: for comparing
+	N        int  // runs a case; 0: what the case says
 	Head     Version
 	Base     func(context.Context) (Version, error) // prepares base when the first of its runs is due; nil: there is none
 	Known    []Run                                  // of earlier checks: a run of the same case and the same agent is not made again
@@ -114,6 +115,7 @@ func (p Plan) begin() *check {
 			c.report.Retired++
 			continue
 		}
+		e.All = p.All
 		entrants = append(entrants, e)
 		c.by[k.ID] = k
 	}

@@ -226,8 +226,8 @@ func TestReports(t *testing.T) {
 	r.Runs = []gate.Run{{Case: c.ID, Side: gate.Head, Run: 1, Verdict: gate.Fail, Reason: "it <script>alert(1)</script> looped \x01", Calls: []gate.Call{{Tool: "get_order"}},
 		Mismatches: []gate.Mismatch{{Step: 3, Field: "never/loop", Expected: "none", Got: "6 calls"}}}}
 	rows := r.Rows([]*gate.Case{c})
-	page, err := r.HTML(rows)
-	if err != nil || bytes.Contains(page, []byte("<script>")) || !bytes.Contains(page, []byte("never/loop")) || !bytes.Contains(page, []byte(" get_order()")) {
+	page, err := r.HTML(rows, nil)
+	if err != nil || bytes.Contains(page, []byte("<script>")) || !bytes.Contains(page, []byte("never/loop")) || !bytes.Contains(page, []byte("get_order()")) {
 		t.Errorf("%v %s", err, page)
 	}
 	junit, err := r.JUnit(rows)
@@ -240,7 +240,7 @@ func TestReports(t *testing.T) {
 	if notes := r.Annotations(rows, "regressions"); strings.Count(notes, "\n") != 1 || !strings.HasPrefix(notes, "::error file=regressions/loop/") {
 		t.Errorf("%q", notes)
 	}
-	if text := r.Markdown(rows); strings.Contains(text, "<b>") || strings.Contains(text, "<script>") {
+	if text := r.Markdown(rows, nil); strings.Contains(text, "<b>") || strings.Contains(text, "<script>") {
 		t.Error(text)
 	}
 }

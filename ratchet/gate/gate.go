@@ -314,6 +314,11 @@ func (r *Run) measure(traces []*trajectory.Trajectory, ledger []Entry) {
 		}
 		r.ToolCalls = new(int64(len(t.ToolCalls)) + value(r.ToolCalls))
 		r.Calls = append(r.Calls, callsOf(t)...)
+		for _, m := range t.ModelCalls {
+			if a := (Alias{m.ModelRequested, m.ModelResponded}); aliased(a.Requested, a.Responded) && !slices.Contains(r.Aliases, a) {
+				r.Aliases = append(r.Aliases, a)
+			}
+		}
 		if t.Reply != nil {
 			r.ResponseSHA256 = regcase.SHA256([]byte(*t.Reply))
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -54,6 +55,40 @@ func CommitOf(ctx context.Context, dir, ref string) (string, error) {
 		return "", fmt.Errorf("base %s: %w (in CI fetch it first: git fetch origin %s, or fetch-depth: 0)", ref, err, strings.TrimPrefix(ref, "origin/"))
 	}
 	return commit, nil
+}
+
+// ChangedFiles are the files below dir, by paths from there, that differ from where the work tree left the reference's history: committed, changed,
+// and new ones.
+func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
+	commit, err := CommitOf(ctx, dir, ref)
+	if err != nil {
+		return nil, err
+	}
+	from, err := git(ctx, dir, "merge-base", commit, "HEAD")
+	if err != nil {
+		return nil, fmt.Errorf("%s and HEAD have no common commit here: %w (in CI: fetch-depth: 0)", ref, err)
+	}
+	changed, err := git(ctx, dir, "diff", "--name-only", "--no-renames", "--relative", "-z", from, "--")
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := git(ctx, dir, "ls-files", "--others", "--exclude-standard", "-z")
+	if err != nil {
+		return nil, err
+	}
+	return paths(changed + "\x00" + fresh), nil
+}
+
+// Files are all files below dir that git knows, by paths from there.
+func Files(ctx context.Context, dir string) ([]string, error) {
+	all, err := git(ctx, dir, "ls-files", "-z")
+	return paths(all), err
+}
+
+func paths(list string) []string {
+	out := strings.FieldsFunc(list, func(r rune) bool { return r == 0 })
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Worktree checks a commit out beside the work tree of dir, runs setup there, and returns the directory that corresponds to dir and what removes the

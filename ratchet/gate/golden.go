@@ -149,7 +149,7 @@ func (s Scores) Sentences() (out []string) {
 		}
 	}
 	for _, k := range s.Confused[:min(3, len(s.Confused))] {
-		out = append(out, fmt.Sprintf("%s in place of %s: %d times", cmp.Or(k.Got, "no tool"), k.Expected, k.Count))
+		out = append(out, fmt.Sprintf("%s in place of %s: %d", cmp.Or(k.Got, "no tool"), k.Expected, k.Count))
 	}
 	return out
 }

@@ -78,7 +78,7 @@ func TestGoldens(t *testing.T) {
 	if report.Deciders()[gate.Deterministic] != len(report.Runs) {
 		t.Errorf("%v", report.Deciders())
 	}
-	if says := strings.Join(s.Sentences(), "\n"); !strings.Contains(says, "the right tool: 67 % (2 of 3)") || !strings.Contains(says, "find_parcel in place of list_parcels: 1 times") {
+	if says := strings.Join(s.Sentences(), "\n"); !strings.Contains(says, "the right tool: 67 % (2 of 3)") || !strings.Contains(says, "find_parcel in place of list_parcels: 1") {
 		t.Error(says)
 	}
 }

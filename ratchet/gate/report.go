@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
 // Rows join the outcomes of a report with what people want to read beside them.
@@ -16,7 +20,8 @@ type Row struct {
 	Label    string
 	File     string // case.yaml inside the set
 	Runs     []Run
-	Recorded []Call
+	Recorded []Call   // of the recorded failure; of a case written by hand the expected ones
+	Against  string   // what Recorded is
 	Replayed []string // tools that were answered for in its runs, and so are not proven
 }
 
@@ -32,7 +37,10 @@ func (r Report) Rows(cases []*Case) []Row {
 		if c == nil {
 			continue
 		}
-		row := Row{Outcome: o, Title: c.Title, State: string(c.State.Name), Label: c.Labels[0], File: c.File, Recorded: c.Calls}
+		row := Row{Outcome: o, Title: c.Title, State: string(c.State.Name), Label: c.Labels[0], File: c.File, Recorded: c.Calls, Against: "recorded failure"}
+		if c.Golden != nil {
+			row.Recorded, row.Against = expectedCalls(c.Expect.Trajectory), "expected"
+		}
 		for _, run := range r.Runs {
 			if run.Case == o.Case {
 				row.Runs = append(row.Runs, run)
@@ -45,6 +53,50 @@ func (r Report) Rows(cases []*Case) []Row {
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return weight(a.Outcome) - weight(b.Outcome) })
 	return rows
+}
+
+// expectedCalls are the calls that a case expects, with the arguments that must be equal.
+func expectedCalls(e *regcase.Trajectory) (out []Call) {
+	if e == nil {
+		return nil
+	}
+	for _, c := range e.Calls {
+		args := map[string]regcase.JSON{}
+		for name, f := range c.Arguments {
+			if f.Match == "exact" {
+				args[strings.TrimPrefix(name, "/")] = f.Value
+			}
+		}
+		b, err := json.Marshal(args)
+		if err != nil {
+			continue
+		}
+		out = append(out, Call{c.Tool, regcase.NewJSON(b)})
+	}
+	return out
+}
+
+// Tokens is the mean of its first runs, nil where none tells; CostUSD likewise.
+func (r Row) Tokens() *float64 {
+	return r.mean(func(run Run) *float64 {
+		if run.Tokens == nil {
+			return nil
+		}
+		return new(float64(*run.Tokens))
+	})
+}
+
+// CostUSD is the mean of its first runs, nil where none tells.
+func (r Row) CostUSD() *float64 { return r.mean(func(run Run) *float64 { return run.CostUSD }) }
+
+func (r Row) mean(of func(Run) *float64) *float64 {
+	var m mean
+	for _, run := range r.Runs {
+		if v := of(run); v != nil && run.Side == Head && !run.Again {
+			m.add(*v)
+		}
+	}
+	return m.value()
 }
 
 func weight(o Outcome) int {
@@ -118,20 +170,47 @@ func (d Delta) Sentence() string {
 		100*d.Head.Rate(), -100*d.Drop, d.Commit, 100*d.Visible)
 }
 
+// Also are the sentences beside the outcomes: how the set moved, how well tools are chosen, what the verdicts rest on, what models are called.
+func (r Report) Also(cases []*Case) (out []string) {
+	if r.Delta != nil {
+		out = append(out, r.Delta.Sentence())
+	}
+	if s := r.Scores(cases); s != nil {
+		if lines := s.Sentences(); len(lines) > 0 {
+			out = append(out, "Written by hand: "+strings.Join(lines, "; ")+".")
+		}
+	}
+	if by := r.Deciders(); by[ByEmbedding]+by[ByModel] > 0 {
+		all := float64(by[Deterministic] + by[ByEmbedding] + by[ByModel])
+		out = append(out, fmt.Sprintf("Decided by rules and words: %.0f %%, by embeddings: %.0f %%, by a judge: %.0f %%.",
+			100*float64(by[Deterministic])/all, 100*float64(by[ByEmbedding])/all, 100*float64(by[ByModel])/all))
+	}
+	for _, a := range r.Aliases() {
+		out = append(out, a.Sentence())
+	}
+	return out
+}
+
+// Sentence says what an alias means for a check.
+func (a Alias) Sentence() string {
+	return fmt.Sprintf("%s answered as %s: the name is an alias that its provider may point elsewhere, so drift will look like your change; ask for the version.", a.Requested, a.Responded)
+}
+
 // Markdown is the report as a step summary or a comment shows it.
-func (r Report) Markdown(rows []Row) string {
+func (r Report) Markdown(rows []Row, cases []*Case) string {
 	var b strings.Builder
 	mark := map[int]string{0: "passed", 1: "**failed**", 3: "**not decided**"}[r.Exit()]
-	fmt.Fprintf(&b, "### pawl check: %s\n\n%s\n\n| case | state | outcome | head | again | base | |\n| --- | --- | --- | --- | --- | --- | --- |\n", mark, r.Sentence())
+	fmt.Fprintf(&b, "### pawl check: %s\n\n%s\n\n| case | state | outcome | head | again | base | tokens | cost | |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", mark, r.Sentence())
 	for _, row := range rows {
 		word := string(row.Word)
 		if row.Blocks {
 			word = "**" + word + "**"
 		}
-		fmt.Fprintf(&b, "| `%s`<br>%s | %s | %s | %s | %s | %s | %s |\n", row.Case, cell(row.Title), row.State, word, row.Head, row.Again, row.Base, cell(row.Says()))
+		fmt.Fprintf(&b, "| `%s`<br>%s | %s | %s | %s | %s | %s | %s | %s | %s |\n", row.Case, cell(row.Title), row.State, word, row.Head, row.Again, row.Base,
+			number("%.0f", row.Tokens()), number("$%.4f", row.CostUSD()), cell(row.Says()))
 	}
-	if r.Delta != nil {
-		fmt.Fprintf(&b, "\n%s\n", r.Delta.Sentence())
+	for _, line := range r.Also(cases) {
+		fmt.Fprintf(&b, "\n%s\n", cell(line))
 	}
 	if r.Cut != "" {
 		fmt.Fprintf(&b, "\nCut short: %s\n", cell(r.Cut))
@@ -152,6 +231,9 @@ func cell(s string) string {
 // where the set lies in the repository.
 func (r Report) Annotations(rows []Row, set string) string {
 	var b strings.Builder
+	for _, a := range r.Aliases() {
+		b.WriteString(Warning(a.Sentence()) + "\n")
+	}
 	for _, row := range rows {
 		level := ""
 		switch {
@@ -163,11 +245,15 @@ func (r Report) Annotations(rows []Row, set string) string {
 			continue
 		}
 		property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-		message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 		fmt.Fprintf(&b, "::%s file=%s,title=%s::%s\n", level, property.Replace(set+"/"+row.File), property.Replace(row.Case+": "+string(row.Word)), message.Replace(row.Title+". "+row.Says()))
 	}
 	return b.String()
 }
+
+var message = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+
+// Warning is GitHub's workflow command for a warning that is of no one file.
+func Warning(text string) string { return "::warning title=pawl check::" + message.Replace(text) }
 
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`

@@ -44,6 +44,7 @@ type Run struct {
 	CostUSD        *float64 `json:"cost_usd"`
 	ToolCalls      *int64   `json:"tool_calls"`
 	Replayed       []string `json:"replayed"` // tools that were answered for, and so are not proven
+	Aliases        []Alias  `json:"aliases"`  // models that answered as a version of what was asked for
 	ResponseSHA256 string   `json:"response_sha256"`
 	Calls          []Call   `json:"calls"`
 }

@@ -31,6 +31,7 @@ type Entrant struct {
 	Terms  Terms
 	Blocks bool   // enforced, or quarantined and past its date: a miss may block
 	Fixed  bool   // its runs are all that there will be: a miss is final
+	All    bool   // all of its N runs are made, decided or not, and no more: for comparing. A miss is final
 	Green  *Count // the best runs that the case records; a fall below them blocks a case that does not block otherwise
 }
 
@@ -179,6 +180,12 @@ func (t *Trial) nextOf(s *series) (Want, State) {
 	}
 	if t.look == 0 {
 		first := s.tally(Head, false)
+		if s.All {
+			if first.Runs()+first.pending < s.Terms.N {
+				return Want{s.Case, Head, false}, Ready
+			}
+			return Want{}, busy(first)
+		}
 		standing, need := s.Terms.standing(first.Count)
 		if standing == open && first.pending < need {
 			return Want{s.Case, Head, false}, Ready
@@ -253,11 +260,11 @@ func (t *Trial) screen() {
 		switch {
 		case standing == void:
 			s.end(Undecided, fmt.Sprintf("%d of %d runs were valid", first.Valid(), first.Runs()))
-		case s.Blocks && standing == missed && s.Fixed:
+		case s.Blocks && standing == missed && (s.Fixed || s.All):
 			s.end(Regression, fmt.Sprintf("passed %d of %d", first.Passed, first.Valid()))
 		case s.Blocks && standing == missed && s.Terms.Hard && !t.against:
 			s.end(Regression, "every run must pass")
-		case s.Fixed && standing == missed:
+		case (s.Fixed || s.All) && standing == missed:
 			s.end(Miss, "still fails: it does not block before it is enforced")
 		case s.Blocks && standing == missed, !s.Blocks && fell:
 			s.suspect = true
@@ -389,6 +396,9 @@ func (t *Trial) Outcomes(cut string) []Outcome {
 // open says that a case's first runs have not decided yet.
 func (t *Trial) open(id string) bool {
 	s := t.by[id]
+	if s.All {
+		return s.tally(Head, false).Runs() < s.Terms.N
+	}
 	standing, _ := s.Terms.standing(s.tally(Head, false).Count)
 	return standing == open
 }
@@ -397,6 +407,10 @@ func (t *Trial) open(id string) bool {
 func (t *Trial) Bounds() (least, most int) {
 	for _, s := range t.all {
 		first := s.tally(Head, false).Count
+		if left := s.Terms.N - first.Runs(); s.All && left > 0 {
+			least, most = least+left, most+left
+			continue
+		}
 		if standing, need := s.Terms.standing(first); standing == open {
 			least += need
 			most += max(0, s.Terms.N-first.Runs())

@@ -307,7 +307,7 @@ func TestTrialEnds(t *testing.T) {
 		against := rng.IntN(2) == 0
 		var entrants []Entrant
 		for i := range 1 + rng.IntN(4) {
-			e := Entrant{Case: strconv.Itoa(i), Terms: Terms{N: 1 + rng.IntN(6), Hard: rng.IntN(2) == 0, Rate: rng.Float64()}, Blocks: rng.IntN(2) == 0, Fixed: rng.IntN(8) == 0}
+			e := Entrant{Case: strconv.Itoa(i), Terms: Terms{N: 1 + rng.IntN(6), Hard: rng.IntN(2) == 0, Rate: rng.Float64()}, Blocks: rng.IntN(2) == 0, Fixed: rng.IntN(8) == 0, All: rng.IntN(8) == 0}
 			if rng.IntN(2) == 0 {
 				e.Green = &Count{Passed: rng.IntN(20), Failed: rng.IntN(3)}
 			}
