@@ -52,7 +52,8 @@ func joinBlocks(blocks []Block, kept []bool, left int) string {
 
 // Details folds Markdown under a summary. The summary may come from outside; the inner text is a block's own Markdown.
 func Details(summary, inner string) string {
-	line := html.EscapeString(strings.Join(strings.Fields(Defuse(summary)), " "))
+	line := shaRE.ReplaceAllString(strings.Join(strings.Fields(Defuse(summary)), " "), "$1…") // a commit would be linked
+	line = html.EscapeString(line)
 	// Names, not numbers: "&#34;" would read as a reference to an issue.
 	line = strings.NewReplacer("&#34;", "&quot;", "&#39;", "&apos;", "`", "&grave;", "*", "&ast;", "_", "&lowbar;", "[", "&lbrack;", "!", "&excl;").Replace(line)
 	return "<details><summary>" + line + "</summary>\n\n" + strings.Trim(inner, "\n") + "\n\n</details>\n"
@@ -60,6 +61,7 @@ func Details(summary, inner string) string {
 
 var (
 	tagRE     = regexp.MustCompile(`(?i)<(/?[a-z!?][^\s/>]*)[^>]*>?`)
+	shaRE     = regexp.MustCompile(`(?i)\b([0-9a-f]{12})[0-9a-f]{28}\b`)
 	imageRE   = regexp.MustCompile(`!\[`)
 	crossRE   = regexp.MustCompile(`(?i)github\.[a-z.]+/[\w.-]+/[\w.-]+/(issues|pull|pulls|discussions|commit)/`)
 	fenceRE   = regexp.MustCompile("^ {0,3}(`{3,})([^`]*)$")

@@ -43,21 +43,51 @@ func Defuse(s string) string {
 	return commentRE.ReplaceAllStringFunc(s, func(c string) string { return strings.TrimSuffix(c, ">") + "\u203a" })
 }
 
-// visible makes line ends plain and shows what cannot be seen: controls, bidi marks, zero widths, invalid bytes.
+// visible makes line ends plain and shows what cannot be seen: controls, bidi marks, zero widths, invalid bytes. A joiner stays where writing needs
+// it: within an emoji, and between the letters of scripts whose shapes it chooses.
 func visible(s string) string {
 	var b strings.Builder
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(s)
-	for _, r := range s {
+	last, all := ' ', []rune(s) // last: as it was written
+	for i, r := range all {
+		next := ' '
+		if i+1 < len(all) {
+			next = all[i+1]
+		}
 		switch {
 		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case unseen(r):
+		case unseen(r) && !joins(last, r, next):
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
-		default:
-			b.WriteRune(r)
+			last = '⟩'
+			continue
 		}
+		b.WriteRune(r)
+		last = r
 	}
 	return b.String()
+}
+
+var joining = []*unicode.RangeTable{unicode.Arabic, unicode.Syriac, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi, unicode.Gujarati, unicode.Oriya,
+	unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala}
+
+const (
+	nonJoiner = '\u200c'
+	joiner    = '\u200d'
+	asEmoji   = '\ufe0f'
+)
+
+// joins says whether an unseen character belongs to what stands around it.
+func joins(last, r, next rune) bool {
+	picture := unicode.Is(unicode.So, last) || last >= 0x1f3fb && last <= 0x1f3ff // skin tones
+	switch r {
+	case asEmoji:
+		return picture
+	case joiner:
+		return (picture || last == asEmoji) && unicode.Is(unicode.So, next) || unicode.In(last, joining...) && unicode.In(next, joining...)
+	case nonJoiner:
+		return unicode.In(last, joining...) && unicode.In(next, joining...)
+	}
+	return false
 }
 
 // unseen: controls, format characters (bidi marks, zero widths, tags), variation selectors and fillers that draw nothing.
@@ -72,7 +102,7 @@ func Inline(s string, max int) string {
 	s = strings.Join(strings.Fields(Defuse(s)), " ")
 	s = strings.ReplaceAll(s, "|", "\u2223") // a bar ends a cell even inside a code span
 	if rs := []rune(s); len(rs) > max {
-		s = string(rs[:max]) + "…"
+		s = strings.TrimRight(string(rs[:max]), string([]rune{joiner, nonJoiner})) + "…" // a joiner at the end joins nothing
 	}
 	if s == "" {
 		return "`(empty)`"

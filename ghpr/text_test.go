@@ -24,6 +24,8 @@ func TestDefuse(t *testing.T) {
 		{"<!-- pawl:end -->", "\u2039!-- pawl:end --\u203a"},
 		{"<!--->", "\u2039!---\u203a"},
 		{"a\u202eb\u200bc\u2066\ufeff", "a⟨U+202E⟩b⟨U+200B⟩c⟨U+2066⟩⟨U+FEFF⟩"},
+		{"👩\u200d👧 ❤\ufe0f\u200d🔥 👍🏽\u200d♂\ufe0f می\u200cخواهم", "👩\u200d👧 ❤\ufe0f\u200d🔥 👍🏽\u200d♂\ufe0f می\u200cخواهم"},
+		{"a\u200db 👩\u200d 👩\u200d\u200d👧 x\ufe0f ❤\ufe0f\ufe0f م\u200c", "a⟨U+200D⟩b 👩⟨U+200D⟩ 👩⟨U+200D⟩⟨U+200D⟩👧 x⟨U+FE0F⟩ ❤\ufe0f⟨U+FE0F⟩ م⟨U+200C⟩"},
 		{"a\x00b\x1b[31m", "a⟨U+0000⟩b⟨U+001B⟩[31m"},
 		{"a\xffb", "a⟨U+FFFD⟩b"},
 		{"one\r\ntwo\rthree\u2028four", "one\ntwo\nthree\nfour"},

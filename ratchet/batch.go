@@ -59,6 +59,8 @@ type Member struct {
 	Weak        bool      `json:"weak"`
 	YAML        string    `json:"yaml"`           // object digest of case.yaml
 	Trace       string    `json:"trace"`          // object digest of trace.json
+	Shown       string    `json:"shown,omitzero"` // how the case was shown to be red: on its recording, or live too
+	Known       string    `json:"known,omitzero"` // how often its rule is right, and on whose data
 	Began       string    `json:"began,omitzero"` // Markdown: what had changed when the failure began; "" when nothing is known
 
 	Escaped bool   `json:"escaped,omitzero"`  // a further specimen: the failure came back although its case was green
@@ -155,7 +157,15 @@ func NewMember(made Made, yaml, trace string) Member {
 	c := made.Case
 	return Member{Fingerprint: c.Fingerprint.Digest(), CaseID: c.ID, CaseDigest: made.Digest, TraceID: made.TraceID, Session: made.Session, Title: c.Title, Why: clip(made.Why, maxText), Rule: c.Provenance.Rule,
 		Confidence: c.Provenance.Confidence, Count: c.Provenance.Count, FirstSeen: c.Provenance.FirstSeen, LastSeen: c.Provenance.LastSeen,
-		Weak: c.Weak, YAML: yaml, Trace: trace}
+		Weak: c.Weak, YAML: yaml, Trace: trace, Shown: shown(c.Live)}
+}
+
+// shown says how a case was seen to be red; never more than that.
+func shown(l *regcase.Live) string {
+	if l == nil || l.Red == 0 {
+		return "on the recording"
+	}
+	return fmt.Sprintf("reproduced live %d of %d", l.Red, l.Of)
 }
 
 // Content gives a member's two files: case.yaml and trace.json.
@@ -210,49 +220,6 @@ func (b *Batch) files(files *[]ghpr.File, body *[]ghpr.Block, m Member, content 
 	return nil
 }
 
-// body puts the evidence between what comes before and after it.
-func (b *Batch) body(evidence []ghpr.Block) []ghpr.Block {
-	out := []ghpr.Block{{Text: b.lead()}, {Text: b.gone()}, {Text: b.escaped()}, {Text: b.advisory(), Optional: true}, {Text: b.table()}, {Text: b.began(), Optional: true}}
-	return append(append(out, evidence...), ghpr.Block{Text: meaning})
-}
-
-// advisory tells what would let a change loosen the set unseen.
-func (b *Batch) advisory() string {
-	if len(b.Advisory) == 0 {
-		return ""
-	}
-	return "**Advisory only**, as the branch is protected now: " + ghpr.Inline(strings.Join(b.Advisory, "; "), 400) + ". Require `pawl verify`, and code owners for the set, " +
-		"`pawl.yaml` and the workflow, and the set holds."
-}
-
-// escaped tells which failures came back.
-func (b *Batch) escaped() string {
-	var t strings.Builder
-	for _, m := range b.Members {
-		if m.Escaped {
-			fmt.Fprintf(&t, "- `%s`\n", m.CaseID)
-		}
-	}
-	if t.Len() == 0 {
-		return ""
-	}
-	return "**Escaped.** These failures came back although their case on this branch is enforced, so what the case asks for is not enough. This adds what happened now, as a further specimen:\n\n" + t.String()
-}
-
-// gone tells which cases should not be merged after all.
-func (b *Batch) gone() string {
-	var t strings.Builder
-	for _, m := range b.Members {
-		if m.Gone != "" {
-			fmt.Fprintf(&t, "- `%s`: %s\n", m.CaseID, ghpr.Inline(m.Gone, 200))
-		}
-	}
-	if t.Len() == 0 {
-		return ""
-	}
-	return "**Taken back.** Please take these out of the branch, or close the pull request:\n\n" + t.String()
-}
-
 func slug(label string) string { return strings.ReplaceAll(label, "_", "-")[:min(len(label), 40)] }
 
 // plainTitle holds our own words alone.
@@ -264,53 +231,11 @@ func (b *Batch) plainTitle() string {
 	return fmt.Sprintf("pawl: %s for %s", what, b.Label)
 }
 
-// title names the service too, if there is room for it.
+// title names the service too, if there is room for it and its name can stand there as it is.
 func (b *Batch) title() string {
 	title := b.plainTitle()
-	if in := " in " + classify.SafeName(b.Service); b.Service != "" && len(title)+len(in) <= ghpr.MaxTitle {
+	if in := " in " + b.Service; b.Service != "" && classify.SafeName(b.Service) == b.Service && len(title)+len(in) <= ghpr.MaxTitle {
 		title += in
 	}
 	return title
 }
-
-func (b *Batch) lead() string {
-	return fmt.Sprintf("%s failed with **%s**. This adds what happened to the regression set, so that it does not come back unseen.\n\n"+
-		"Each case enters as `pending`: it is reported and blocks nothing until the failure is fixed and the case is enforced. Each was shown to be red on its own redacted recording.",
-		ghpr.Inline(b.Service, 80), b.Label)
-}
-
-func (b *Batch) table() string {
-	var t strings.Builder
-	t.WriteString("| case | what happened | rule | seen | first | last |\n|---|---|---|---|---|---|\n")
-	for _, m := range b.Members {
-		fmt.Fprintf(&t, "| `%s` | %s | %s, %.0f %% sure | %d× | %s | %s |\n", m.CaseID, ghpr.Inline(m.Title, 120), "`"+m.Rule+"`", 100*m.Confidence, m.Count,
-			m.FirstSeen.UTC().Format("2006-01-02 15:04"), m.LastSeen.UTC().Format("2006-01-02 15:04"))
-	}
-	return t.String()
-}
-
-// began tells, for the cases of which it is known, what had changed when the failure began. It says when, not why.
-func (b *Batch) began() string {
-	var t strings.Builder
-	for _, m := range b.Members {
-		if m.Began != "" {
-			fmt.Fprintf(&t, "- `%s`: %s\n", m.CaseID, m.Began)
-		}
-	}
-	if t.Len() == 0 {
-		return ""
-	}
-	return "**When it began**, as far as traces tell:\n\n" + t.String()
-}
-
-func evidence(m Member, yaml string) string {
-	note := ""
-	if m.Weak {
-		note = "\n\nThis case is _weak_: it says what must not happen and no more, so an agent that refuses everything would pass it. Add what a good answer does."
-	}
-	return "Why:\n\n" + ghpr.Fence("text", m.Why) + "\n\nThe case:\n\n" + ghpr.Fence("yaml", yaml) + note
-}
-
-const meaning = "**Merging** adds the cases to the set, which only grows and tightens from then on. **Closing** without merging is a no: these failures are not proposed again " +
-	"until a person revives them in pawl.\n\nPersonal data and secrets were replaced by numbered stand-ins, the same one for the same value, before the files were made. " +
-	"The whole recording is `trace.json` beside each case."

@@ -78,6 +78,24 @@ func (p Policy) trusts(rule string) (bool, string) {
 	return true, fmt.Sprintf("%s was right in %d of %s", rule, known.Right, findings(known.Judged))
 }
 
+const notMeasured = "was not measured"
+
+// known says for a pull request how often the version of a rule is right, and on whose data; the team's own decisions go before other data.
+func (p Policy) known(rule string) string {
+	known := p.Measured[rule]
+	if own := p.Own[rule]; own.Judged >= ownJudged {
+		known = own
+	}
+	if known.Judged == 0 {
+		return notMeasured
+	}
+	on := known.Set
+	if known.Date != "" {
+		on += ", " + known.Date
+	}
+	return fmt.Sprintf("was right in %d of %s (%s)", known.Right, findings(known.Judged), on)
+}
+
 func findings(n int) string {
 	if n == 1 {
 		return "1 judged finding"

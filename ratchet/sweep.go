@@ -293,7 +293,11 @@ func (a *Absorber) store(ctx context.Context, made Made) (Member, error) {
 	if err != nil {
 		return Member{}, err
 	}
-	return NewMember(made, yaml, trace), nil
+	p := a.opts.Policy
+	p.Own = a.own
+	m := NewMember(made, yaml, trace)
+	m.Known = p.known(m.Rule)
+	return m, nil
 }
 
 // join puts the case into the series' collecting batch, or opens the next one. A batch that is shut stays shut: that is what keeps a case from joining two
