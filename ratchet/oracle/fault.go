@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -188,26 +189,51 @@ func (b *bench) blindConduct(i classify.Inapplicable) {
 	b.unsure(cannotSee(i))
 }
 
-// outage lays the end of a run at the provider's door: a quota or an outage of the model says nothing of the agent, unless the case is about it.
+// outage lays the end of a run at the provider's door: where the model failed for good, or never answered at all, the run says nothing of the agent,
+// good or bad, unless the case is about it. An agent without its key would otherwise show every failure again, and one that then apologises none.
 func (b *bench) outage() {
 	own := slices.ContainsFunc(b.c.Expect.Never, func(n regcase.Never) bool { return tellsOfOutside(classify.Label(n.Label)) })
 	other := slices.ContainsFunc(b.mismatches, func(m match.Mismatch) bool { return !strings.HasPrefix(m.Field, "liveness") })
-	if !b.errored || own || other {
+	if own || other {
 		return
 	}
+	why := b.providerFailed()
+	if why == "" {
+		why = b.unanswered()
+	}
+	if why != "" {
+		b.failed, b.mismatches = nil, nil
+		b.broken = append(b.broken, why)
+	}
+}
+
+// providerFailed is what upstream_error finds of a model's provider.
+func (b *bench) providerFailed() string {
+	failed := slices.ContainsFunc(b.r.whole.ModelCalls, func(m trajectory.ModelCall) bool { return m.Error != nil })
 	i := slices.IndexFunc(b.o.rules, func(r classify.Rule) bool { return r.Label == classify.UpstreamError })
-	if i < 0 {
-		return
+	if i < 0 || !failed && !b.errored {
+		return ""
 	}
 	s, err := b.ask(regcase.Never{Label: string(classify.UpstreamError), Rule: b.o.rules[i].ID()})
 	if err != nil {
-		return
+		return ""
 	}
 	for _, f := range s.findings[:s.matched] {
 		if f.Fingerprint.Part("provider") != "" {
-			b.failed, b.mismatches = nil, nil
-			b.broken = append(b.broken, "the run ended in a failure of the model's provider, which says nothing of the agent: run it again. "+f.Why)
-			return
+			return "the run ended in a failure of the model's provider, which says nothing of the agent: run it again. " + f.Why
 		}
 	}
+	return ""
+}
+
+// unanswered says that every call of a model failed, for whatever reason.
+func (b *bench) unanswered() string {
+	calls := b.r.whole.ModelCalls
+	answered := func(m trajectory.ModelCall) bool { return m.Error == nil || m.Text != "" || len(m.ToolCalls) > 0 }
+	if len(calls) == 0 || slices.ContainsFunc(calls, answered) {
+		return ""
+	}
+	e := calls[0].Error
+	return "the model never answered, which says nothing of the agent: look to its address, its key and its name. The first call of it failed: " +
+		shorten(strings.Join(strings.Fields(cmp.Or(e.Message, e.Type, "no message")), " "))
 }

@@ -62,4 +62,11 @@ func TestOutage(t *testing.T) {
 	expect(t, j, Error, "provider")
 	c := faultCase(rule.UpstreamError)
 	expect(t, o.Judge(c, run), Fail, "")
+	for name, text := range map[string]string{
+		"an address that is none":  "trace service=shop error=\"Failed to parse URL from undefined/v1\"\nuser Hi.\nmodel m1 agent=a provider=openai error=\"Failed to parse URL from undefined/v1\"\n",
+		"an apology in its place":  "trace service=shop\nuser Hi.\nmodel m1 agent=a provider=openai error=\"Failed to parse URL from undefined/v1\"\nreply I am sorry, something went wrong.\n",
+		"an apology for an outage": "trace service=shop\nuser Hi.\nmodel m1 agent=a provider=openai error=\"429 Too Many Requests: rate limit reached\" code=429\nreply I am sorry, something went wrong.\n",
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, o.Judge(loopCase(), parse(t, text)), Error, "says nothing of the agent") })
+	}
 }

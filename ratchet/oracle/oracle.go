@@ -33,8 +33,8 @@
 // # liveness, budget, the rest
 //
 // A reply and the absence of an error are read from the root and the last agent; required calls are a set, any further call is allowed. An
-// unknown number never stays inside a budget: it is inconclusive. Where a run ended in an outage of the model's provider, and the case is not
-// about that, the run is an error and no failure of the agent's. Criteria are not judged here.
+// unknown number never stays inside a budget: it is inconclusive. Where the model's provider failed for good, or the model never answered, and the
+// case is not about that, the run is an error: neither a failure of the agent's nor, where it apologises, a success. Criteria are not judged here.
 package oracle
 
 import (
