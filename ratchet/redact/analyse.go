@@ -251,7 +251,8 @@ var percentToken = regexp.MustCompile(`(?:[A-Za-z0-9._~+\-@!*'();:$,]|%[0-9A-Fa-
 func percentPieces(text string, try tryFunc) {
 	for _, m := range percentToken.FindAllStringIndex(text, -1) {
 		piece := text[m[0]:m[1]]
-		if strings.IndexByte(piece, '+') > 0 && m[0] > 0 && text[m[0]-1] == '=' && strings.IndexByte(piece, '@') < 0 {
+		inForm := m[0] > 0 && text[m[0]-1] == '=' || m[0] == 0 && m[1] == len(text) // or the whole of what was decoded out of one
+		if strings.IndexByte(piece, '+') > 0 && inForm && strings.IndexByte(piece, '@') < 0 {
 			if d, err := url.QueryUnescape(piece); err == nil && try(m[0], m[1], form, d) {
 				continue
 			}

@@ -51,7 +51,11 @@ func (v view) next(name, text string, foreign bool) view {
 	if v.path != "" {
 		path = v.path + " > " + name
 	}
-	return view{text: text, path: path, depth: v.depth + 1, foreign: v.foreign || foreign}
+	n := view{text: text, path: path, depth: v.depth + 1, foreign: v.foreign || foreign, seen: v.seen}
+	if n.foreign && !v.foreign {
+		n.seen = v.text
+	}
+	return n
 }
 
 // unescape undoes one level of backslash escapes, wherever they stand: those of JSON, and \xHH, \NNN, \u{H}, \UHHHHHHHH.

@@ -82,7 +82,8 @@ func (h *hunter) patterns(v view, lower string) {
 	for _, p := range never {
 		for _, m := range near(v.text, lower, p.need, p.re) {
 			found := v.text[m[0]:m[1]]
-			pathLike := (p.kind == IBAN || p.kind == Card) && (m[0] > 0 && strings.IndexByte("-.+$#/", v.text[m[0]-1]) >= 0 || m[1] < len(v.text) && strings.IndexByte("-.,:", v.text[m[1]]) >= 0)
+			pathLike := p.kind == Card && (m[0] > 0 && strings.IndexByte("-.+$#/", v.text[m[0]-1]) >= 0 ||
+				m[1]+1 < len(v.text) && strings.IndexByte("-.,:", v.text[m[1]]) >= 0 && v.text[m[1]+1] >= '0' && v.text[m[1]+1] <= '9')
 			inEscape := m[0] > 0 && v.text[m[0]-1] == '\\'                                    // its own view shows it whole
 			if v.joined && p.kind == Card && (v.lines || strings.IndexAny(found, " -") < 0) { // columns of numbers
 				continue
