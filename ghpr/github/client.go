@@ -4,7 +4,8 @@
 // answer for success and reads limits its own way. Here every call is validated before it leaves, paced, capped and timed, and every
 // failure becomes an Error whose Kind says what it proves about the remote state.
 //
-// Invariants: a write is sent at most once per call; writes leave one at a time with Options.Pace between them; no call leaves for a
+// Invariants: a write is sent at most once per call; the writes to a repository leave one at a time with Options.Pace between them, and no two writes leave
+// within that time of each other, so that a repository whose writes hang holds up no other; no call leaves for a
 // host other than the configured one; no call leaves before the time that GitHub named; an empty, cut or non-JSON success is Unknown.
 package github
 
@@ -47,14 +48,13 @@ type App struct {
 	PrivateKey     []byte // PEM
 }
 
-// Client makes the calls. It is safe for concurrent use; writes queue up.
+// Client makes the calls. It is safe for concurrent use; the writes to a repository queue up.
 type Client struct {
 	lg      *slog.Logger
 	gh      *gh.Client
 	app     *gh.Client // authenticated as the App itself; nil with a token
 	wire    *wire
-	slot    chan time.Time // holds the time of the last write; taken while one is under way
-	pace    time.Duration
+	turns   turns
 	timeout time.Duration
 }
 
@@ -72,9 +72,8 @@ func New(lg *slog.Logger, o Options) (*Client, error) {
 		t.MaxResponseHeaderBytes = 1 << 20
 		o.Transport = t
 	}
-	c := &Client{lg: lg, wire: &wire{base: base, next: o.Transport, kept: newKept(), outgoing: o.Outgoing}, slot: make(chan time.Time, 1),
-		pace: max(0, cmp.Or(o.Pace, time.Second)), timeout: cmp.Or(o.Timeout, 30*time.Second)}
-	c.slot <- time.Time{}
+	c := &Client{lg: lg, wire: &wire{base: base, next: o.Transport, kept: newKept(), outgoing: o.Outgoing},
+		turns: turns{pace: max(0, cmp.Or(o.Pace, time.Second)), of: map[string]chan time.Time{}}, timeout: cmp.Or(o.Timeout, 30*time.Second)}
 	return c, c.authenticate(o)
 }
 
@@ -159,20 +158,14 @@ func (c *Client) read(ctx context.Context, op string, fn func(context.Context) e
 	return c.call(ctx, op, false, fn)
 }
 
-// write makes one call that changes something, when its turn has come.
-func (c *Client) write(ctx context.Context, op string, fn func(context.Context) error) error {
-	select {
-	case last := <-c.slot:
-		defer func() { c.slot <- last }()
-		if err := Sleep(ctx, c.pace-time.Since(last)); err != nil {
-			return &Error{Op: op, Kind: Invalid, Message: "not sent: " + err.Error(), cause: err}
-		}
-		err := c.call(ctx, op, true, fn)
-		last = time.Now()
-		return err
-	case <-ctx.Done():
-		return &Error{Op: op, Kind: Invalid, Message: "not sent: " + ctx.Err().Error(), cause: ctx.Err()}
+// write makes one call that changes something in a repository, when its turn has come.
+func (c *Client) write(ctx context.Context, op, repo string, fn func(context.Context) error) error {
+	done, err := c.turns.take(ctx, strings.ToLower(repo))
+	if err != nil {
+		return &Error{Op: op, Kind: Invalid, Message: "not sent: " + err.Error(), cause: err}
 	}
+	defer done()
+	return c.call(ctx, op, true, fn)
 }
 
 func (c *Client) call(ctx context.Context, op string, write bool, fn func(context.Context) error) error {

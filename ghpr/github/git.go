@@ -126,7 +126,7 @@ func (c *Client) CreateRef(ctx context.Context, repo, branch, sha string) error 
 	if err != nil {
 		return invalid(op, err)
 	}
-	return c.write(ctx, op, func(ctx context.Context) error {
+	return c.write(ctx, op, repo, func(ctx context.Context) error {
 		r, _, err := c.gh.Git.CreateRef(ctx, owner, name, &gh.Reference{Ref: new("refs/heads/" + branch), Object: &gh.GitObject{SHA: &sha}})
 		if err == nil && (r.GetRef() != "refs/heads/"+branch || r.GetObject().GetSHA() != sha) {
 			return odd("another ref than the one created")
@@ -190,7 +190,7 @@ func (c *Client) CreateTree(ctx context.Context, repo, baseTree string, files []
 		}
 		entries[i] = &gh.TreeEntry{Path: new(f.Path), Mode: new("100644"), Type: new("blob"), Content: new(f.Content)}
 	}
-	err = c.write(ctx, op, func(ctx context.Context) error {
+	err = c.write(ctx, op, repo, func(ctx context.Context) error {
 		t, _, err := c.gh.Git.CreateTree(ctx, owner, name, baseTree, entries)
 		if err == nil && !IsSHA(t.GetSHA()) {
 			return odd("a tree without id")
@@ -212,7 +212,7 @@ func (c *Client) CreateCommit(ctx context.Context, repo string, want Commit) (ou
 		return out, invalid(op, err)
 	}
 	ask := &gh.Commit{Message: &want.Message, Tree: &gh.Tree{SHA: &want.Tree}, Parents: []*gh.Commit{{SHA: &want.Parents[0]}}}
-	err = c.write(ctx, op, func(ctx context.Context) error {
+	err = c.write(ctx, op, repo, func(ctx context.Context) error {
 		got, _, err := c.gh.Git.CreateCommit(ctx, owner, name, ask, nil)
 		if err != nil {
 			return err

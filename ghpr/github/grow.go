@@ -19,7 +19,7 @@ func (c *Client) UpdateRef(ctx context.Context, repo, branch, sha string) error 
 	if err != nil {
 		return invalid(op, err)
 	}
-	return c.write(ctx, op, func(ctx context.Context) error {
+	return c.write(ctx, op, repo, func(ctx context.Context) error {
 		r, _, err := c.gh.Git.UpdateRef(ctx, owner, name, &gh.Reference{Ref: new("refs/heads/" + branch), Object: &gh.GitObject{SHA: &sha}}, false)
 		if err == nil && (r.GetRef() != "refs/heads/"+branch || r.GetObject().GetSHA() != sha) {
 			return odd("another ref than the one updated")
@@ -39,7 +39,7 @@ func (c *Client) EditPull(ctx context.Context, repo string, n int, edit func(Pul
 	if err != nil {
 		return invalid(op, err)
 	}
-	return c.write(ctx, op, func(ctx context.Context) error {
+	return c.write(ctx, op, repo, func(ctx context.Context) error {
 		now, err := c.Pull(ctx, repo, n)
 		if err != nil {
 			return err

@@ -138,7 +138,7 @@ func (c *Client) CreatePull(ctx context.Context, repo string, p NewPull) (out Pu
 	if err != nil {
 		return out, invalid(op, err)
 	}
-	err = c.write(ctx, op, func(ctx context.Context) error {
+	err = c.write(ctx, op, repo, func(ctx context.Context) error {
 		got, _, err := c.gh.PullRequests.Create(ctx, owner, name, &gh.NewPullRequest{Title: &p.Title, Head: &p.Head, Base: &p.Base, Body: &p.Body})
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ func (c *Client) EnsureLabel(ctx context.Context, repo, label string) error {
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != Absent {
 		return err
 	}
-	err = c.write(ctx, op, func(ctx context.Context) error {
+	err = c.write(ctx, op, repo, func(ctx context.Context) error {
 		_, _, err := c.gh.Issues.CreateLabel(ctx, owner, name, &gh.Label{Name: &label, Color: new("6f5ca8")})
 		return err
 	})
@@ -200,7 +200,7 @@ func (c *Client) AddLabel(ctx context.Context, repo string, n int, label string)
 	if err != nil {
 		return invalid(op, err)
 	}
-	return c.write(ctx, op, func(ctx context.Context) error {
+	return c.write(ctx, op, repo, func(ctx context.Context) error {
 		// The library sends a bare list, which GitHub's description no longer knows.
 		req, err := c.gh.NewRequest(http.MethodPost, fmt.Sprintf("repos/%s/%s/issues/%d/labels", owner, name, n), map[string][]string{"labels": {label}})
 		if err != nil {
