@@ -23,14 +23,23 @@ func configCommand(a *app) *cobra.Command {
 }
 
 func configInit(a *app) *cobra.Command {
-	var force bool
+	var force, flow bool
+	w := pipeline{Version: actionVersion(buildVersion())}
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "write a pawl.yaml in which every key is explained",
 		Long: "Writes pawl.yaml, or the file that -c names. Every section stands commented out with its defaults or an example,\n" +
-			"so the new file changes nothing until you edit it. A file that is there is kept, unless --force is given.",
-		Example: "  pawl config init\n  pawl config init -c deploy/pawl.yaml",
+			"so the new file changes nothing until you edit it. A file that is there is kept, unless --force is given.\n\n" +
+			"With --workflow it writes " + workflowFile + " instead, which has GitHub run pawl verify and pawl check on pull requests, in the merge\n" +
+			"queue and at night, and a checkbox into the template of pull requests. Pull requests from forks, which get no secrets, run verify only.",
+		Example: "  pawl config init --workflow --run 'node agent.js' --setup 'npm ci'\n  pawl config init\n  pawl config init -c deploy/pawl.yaml",
 		RunE: func(*cobra.Command, []string) error {
+			if flow {
+				return a.initWorkflow(w, force)
+			}
+			if w.Run != "" || w.Setup != "" {
+				return usageError(errors.New("--run and --setup are for --workflow"), "pawl config init --workflow --run 'node agent.js'")
+			}
 			if err := writeExample(a.file(), force); err != nil {
 				return err
 			}
@@ -44,7 +53,28 @@ func configInit(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file")
+	cmd.Flags().BoolVar(&flow, "workflow", false, "write the workflow for GitHub Actions")
+	cmd.Flags().StringVar(&w.Run, "run", "", "how your agent is started there: `CMD` (sh -c)")
+	cmd.Flags().StringVar(&w.Setup, "setup", "", "how it is prepared there: `CMD` (npm ci, pip install ...)")
 	return cmd
+}
+
+// initWorkflow writes the workflow and tells what was written.
+func (a *app) initWorkflow(w pipeline, force bool) error {
+	if w.Run == "" {
+		return usageError(errors.New("say how your agent is started: --run CMD"), "pawl config init --workflow --run 'node agent.js'")
+	}
+	done, err := writeWorkflow(w, force)
+	for _, line := range done {
+		if a.json {
+			err = errors.Join(err, a.printJSON(struct {
+				Did string `json:"did"`
+			}{line}))
+			continue
+		}
+		fmt.Fprintln(a.stdout, line)
+	}
+	return err
 }
 
 func writeExample(name string, force bool) error {
