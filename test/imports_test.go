@@ -34,7 +34,8 @@ var layers = []layer{
 	{"ingest/importer", []string{"ingest/otlp/wire", "ingest/trajectory"}},
 	{"ingest/queue", []string{"ingest/otlp/wire"}},
 	{"ingest/assemble", []string{"ingest/trajectory", "ingest/queue", "ingest/otlp/wire"}},
-	{"ingest/webhook", nil},
+	{"ingest/flag", nil},
+	{"ingest/webhook", []string{"ingest/flag"}},
 	{"ingest", []string{"ingest/..."}},
 
 	{"classify/catalog", []string{"ingest/trajectory"}},
