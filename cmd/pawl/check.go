@@ -148,7 +148,7 @@ func (c *checking) check(ctx context.Context) error {
 	if len(c.traces) > 0 {
 		return c.recorded(ctx, plan, judge)
 	}
-	g, err := gate.New(c.log, judge, gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Jobs: c.jobs, Listen: c.listen})
+	g, err := gate.New(c.log, judge, gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Jobs: c.jobs, Listen: c.listen, Price: oracle.Prices.Fill})
 	if err != nil {
 		return usageError(err, "--listen with another address")
 	}

@@ -65,7 +65,7 @@ func (c *checking) variance(ctx context.Context, limit float64) error {
 	if err := c.load(root); err != nil {
 		return err
 	}
-	g, err := gate.New(c.log, gate.ByOracle(oracle), gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Listen: c.listen})
+	g, err := gate.New(c.log, gate.ByOracle(oracle), gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Listen: c.listen, Price: oracle.Prices.Fill})
 	if err != nil {
 		return usageError(err, "--listen with another address")
 	}

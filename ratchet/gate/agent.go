@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +81,7 @@ func (a Agent) post(ctx context.Context, input []byte, headers map[string]string
 }
 
 // maxTail is how much of an agent's output is kept, in bytes.
-const maxTail = 4096
+const maxTail = 16 << 10
 
 // tail keeps the end of what is written to it.
 type tail struct {
@@ -97,13 +99,26 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is the last few lines, fit for one sentence.
+// String is the last few lines that say something, fit for one sentence: those from the last that names an error, where one does. The frames of
+// a stack say nothing to who does not know the code.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "")), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+	lines := slices.DeleteFunc(strings.Split(strings.ToValidUTF8(string(t.kept), ""), "\n"), frame.MatchString)
+	from := max(0, len(lines)-5)
+	for i, line := range lines {
+		if namesError.MatchString(line) {
+			from = i
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines[from:min(len(lines), from+5)], "\n"))
 }
+
+// The lines of a stack as Node, Python, Java and Go print them, blank ones, and those that name what went wrong, which are not indented.
+var (
+	frame      = regexp.MustCompile(`^\s*$|^\s+at |^\s+File "|^\s*[\^~{}\[\]]+,?\s*$|^Node\.js v|^goroutine \d|^\t.*\.go:\d`)
+	namesError = regexp.MustCompile(`^(Uncaught )?[\w.$]*(Error|Exception)\b|^(panic|fatal|FATAL|error|ERROR)\b`)
+)
 
 // shell runs a set-up command, as an agent is run, and says how it failed.
 func shell(ctx context.Context, command, dir string) error {

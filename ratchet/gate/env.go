@@ -66,9 +66,8 @@ var contentSwitches = [][2]string{
 	{"ENABLE_SENSITIVE_DATA", "true"}, // Microsoft Agent Framework
 }
 
-// NoSpans tells what to set when nothing came, by SDK.
-const NoSpans = `no spans came. pawl set OTEL_EXPORTER_OTLP_ENDPOINT (and PHOENIX_COLLECTOR_ENDPOINT, TRACELOOP_BASE_URL) for the agent; an exporter that the code points
-elsewhere must follow it, and must be flushed before the process ends:
+// noSpans tells what to set when nothing came, by SDK.
+const noSpans = `an exporter that the code points elsewhere must follow OTEL_EXPORTER_OTLP_ENDPOINT, and must be flushed before the process ends:
   OpenTelemetry SDK, OpenLIT, Vercel AI SDK: leave url/endpoint out of the exporter's options; await sdk.shutdown() at the end
   Vercel AI SDK: experimental_telemetry: {isEnabled: true} on every call
   OpenInference, Phoenix: PHOENIX_COLLECTOR_ENDPOINT, or register() without endpoint

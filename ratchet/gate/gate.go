@@ -65,6 +65,8 @@ type Options struct {
 	Stubs    Stubs
 	Jobs     int    // runs at once: 1
 	Listen   string // address: 127.0.0.1 and any port
+
+	Price func(*trajectory.Trajectory) // fills in what calls cost where spans do not tell; nil: nothing does
 }
 
 // Stamp says which version of the agent ran.
@@ -145,6 +147,9 @@ func (g *Gate) Look(ctx context.Context, v Version, c *Case, w Want, n int) (Run
 	traces, spans, stray := g.doors.collect.trajectories(a.tel)
 	g.doors.collect.close(a.tel)
 	g.doors.shut(a.name)
+	for i := 0; g.opt.Price != nil && i < len(traces); i++ {
+		g.opt.Price(traces[i])
+	}
 
 	run.MS = time.Since(began).Milliseconds()
 	run.measure(traces, a.replay.Ledger())
@@ -254,7 +259,7 @@ func (a *attempt) decide(run *Run, traces []*trajectory.Trajectory, spans, stray
 	case a.late && hung:
 		run.Verdict, run.Reason = Fail, fmt.Sprintf("the agent waits for a tool that does not answer, for longer than %s", a.g.opt.Timeout)
 	case a.late:
-		run.Verdict, run.Reason = Error, fmt.Sprintf("the agent did not end within %s (--timeout)%s", a.g.opt.Timeout, a.printed())
+		run.Verdict, run.Reason = Error, a.endless(traces)
 	case spans == 0:
 		run.Verdict, run.Reason = Error, a.silent(stray)
 	case len(traces) == 0:
@@ -272,36 +277,10 @@ func (a *attempt) judged(run *Run, traces []*trajectory.Trajectory) {
 	if a.last.code == 0 {
 		return
 	}
-	how := fmt.Sprintf("the agent ended with exit code %d%s", a.last.code, a.printed())
-	if a.agent.URL != "" {
-		how = fmt.Sprintf("the service answered %d%s", a.last.code, a.printed())
-	}
+	how := a.failed()
 	if run.Notes = append(run.Notes, how); run.Verdict == Pass {
 		run.Verdict, run.Reason = Error, how
 	}
-}
-
-func (a *attempt) printed() string {
-	if a.last.tail == "" {
-		return ""
-	}
-	return "; its last words: " + a.last.tail
-}
-
-// silent says why no spans came.
-func (a *attempt) silent(stray int) string {
-	var b strings.Builder
-	if a.last.code != 0 {
-		fmt.Fprintf(&b, "the agent ended with exit code %d%s\n", a.last.code, a.printed())
-	}
-	b.WriteString(NoSpans)
-	if a.agent.URL != "" {
-		fmt.Fprintf(&b, "\nThe service must send to %s and go on with the header traceparent", a.g.OTLP())
-	}
-	if stray > 0 {
-		fmt.Fprintf(&b, "\n%d spans came that are of no run: pass on pawl.run (OTEL_RESOURCE_ATTRIBUTES) or traceparent, or run one at a time (-j 1)", stray)
-	}
-	return b.String()
 }
 
 // measure fills in what is known of a run, whatever its verdict.

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet/gate"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 	"github.com/pawl-dev/pawl/test/desk"
@@ -47,6 +49,58 @@ func TestRunOnce(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// What is said of an agent that is wired wrongly goes by what it did.
+func TestWrongSetups(t *testing.T) {
+	const good = "%DESK% good"
+	for _, x := range []struct {
+		name, command string
+		says, first   string // first: the line that tables show
+		never         string
+		timeout       time.Duration
+	}{
+		{"sends elsewhere", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1 " + good + " 2>/dev/null || true", "all that is missing is its telemetry", "although the agent asked for find_parcel", "last words", 0},
+		{"prints and ends", "echo It is unknown.", "LANGSMITH_OTEL_ENABLED", "no spans came; its last words: It is unknown.", "asked for", 0},
+		{"does not start", "exec ./nowhere.sh", "ended before it did anything", "exit code 127", "asked for", 0},
+		{"throws", `printf 'file:///app/agent.mjs:3\nif (x) throw new Error("no file")\n   ^\n\nError: no file\n    at file:///app/agent.mjs:3:7\n    at run (node:internal/x:1:2)\n\nNode.js v20\n' >&2; exit 1`, "", "its last words: Error: no file", "at run", 0},
+		{"hangs", "sleep 60", "", "did not end within", "tell an answer", 300 * time.Millisecond},
+		{"lingers", good + "; sleep 60", "something keeps the process alive", "did not end within", "no spans", 8 * time.Second},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate(t, gate.Options{Timeout: cmp.Or(x.timeout, time.Minute)})
+			c := loopCase(t)
+			agent := gate.Agent{Command: strings.ReplaceAll(x.command, "%DESK%", agentCommand().Command)}
+			r := g.RunOnce(t.Context(), gate.Version{Agent: agent}, c, gate.Want{Case: c.ID, Side: gate.Head}, 1)
+			first, _, _ := strings.Cut(r.Reason, "\n")
+			if r.Verdict != gate.Error || !strings.Contains(r.Reason, x.says) || !strings.Contains(first, x.first) || strings.Contains(r.Reason, x.never) {
+				t.Errorf("%s: %s", r.Verdict, r.Reason)
+			}
+		})
+	}
+	g := newGate(t, gate.Options{Patience: 100 * time.Millisecond})
+	c := loopCase(t)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no database", http.StatusBadGateway) }))
+	defer broken.Close()
+	r := g.RunOnce(t.Context(), gate.Version{Agent: gate.Agent{URL: broken.URL}}, c, gate.Want{Case: c.ID, Side: gate.Head}, 1)
+	if r.Verdict != gate.Error || !strings.HasPrefix(r.Reason, "the service answered 502; its last words: no database\n") || !strings.Contains(r.Reason, "--listen") {
+		t.Errorf("%s: %s", r.Verdict, r.Reason)
+	}
+}
+
+// What a run cost is known from tokens and prices, too.
+func TestPrices(t *testing.T) {
+	c := loopCase(t)
+	dear := func(tr *trajectory.Trajectory) {
+		for i := range tr.ModelCalls {
+			tr.ModelCalls[i].Usage.CostUSD = new(0.25)
+		}
+	}
+	r := newGate(t, gate.Options{Price: dear}).RunOnce(t.Context(), gate.Version{Agent: agentCommand("good")}, c, gate.Want{Case: c.ID, Side: gate.Head}, 1)
+	if r.CostUSD == nil || *r.CostUSD != 0.5 {
+		t.Errorf("%v %+v", r.CostUSD, r)
 	}
 }
 
