@@ -3,6 +3,7 @@ package openapi
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/pawl-dev/pawl/test/fakegithub"
 )
@@ -31,6 +32,9 @@ var byNumber = regexp.MustCompile(`^/repositories/\d+(/|$)`)
 // described gives the path under which the description knows an operation: it says nothing of /repositories/{id}, where GitHub's own redirects
 // of renamed repositories lead and where the number of a repository is its lasting name.
 func described(path string) string { return byNumber.ReplaceAllString(path, "/repos/by/number$1") }
+
+// strayed says that a client followed the fault Redirect, which leads nowhere: what it asks there is the fault's doing.
+func strayed(x fakegithub.Exchange) bool { return strings.HasSuffix(x.URL.Path, "-elsewhere") }
 
 // contradiction is a fault that is none: of one operation, and where the body or the answer has a text.
 type contradiction struct {

@@ -40,6 +40,9 @@ func Check(x fakegithub.Exchange) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
+	if strayed(x) {
+		return basicError(x)
+	}
 	op, found := c.find(x)
 	if !found {
 		return []string{"the description has no such operation"}
