@@ -2,6 +2,7 @@ package gate
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,6 +48,27 @@ func inputOf(c *regcase.Case, run, turn int, replies []string) Input {
 		}
 	}
 	return in
+}
+
+// InputCase is a case of nothing but an input, in the form that PAWL_INPUT has: that the agent answers, and without an error. It is pending: it has
+// proved nothing.
+func InputCase(b []byte) (*Case, error) {
+	var in Input
+	if err := json.Unmarshal(b, &in); err != nil {
+		return nil, fmt.Errorf("input: %w", err)
+	}
+	c := &regcase.Case{APIVersion: regcase.APIVersion, Kind: regcase.Kind, ID: "input", Title: "input", Form: "never", State: regcase.State{Name: regcase.Pending},
+		Labels: []string{"input"}, Input: regcase.Input{Mode: "recorded", Variables: in.Variables, Clock: in.Clock},
+		Expect: regcase.Expect{Liveness: regcase.Liveness{Reply: true, NoError: true}}, Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8}}
+	for _, m := range in.Messages {
+		if m.Role == "user" && m.Content != "" {
+			c.Input.Turns = append(c.Input.Turns, regcase.Turn{User: m.Content})
+		}
+	}
+	if len(c.Input.Turns) == 0 {
+		return nil, errors.New("input: it has no message of the user: {\"messages\": [{\"role\": \"user\", \"content\": \"...\"}]}")
+	}
+	return NewCase(c, nil)
 }
 
 func (in Input) bytes() ([]byte, error) {

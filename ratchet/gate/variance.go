@@ -13,6 +13,8 @@ import (
 // Variance says how much an agent differs from itself over equal runs. Shares are 0 to 1.
 type Variance struct {
 	Case      string   `json:"case"`
+	Agent     string   `json:"agent"` // service or agent that the case names; "" where it names none
+	Limit     float64  `json:"limit"` // what may differ
 	Runs      int      `json:"runs"`
 	Invalid   int      `json:"invalid"`   // runs that say nothing: no spans, no fixture
 	Sequence  float64  `json:"sequence"`  // share of the runs with the most frequent sequence of tools
@@ -34,9 +36,9 @@ type sample struct {
 	reply string
 }
 
-// Measure runs each case n times, one after another, and compares the runs with each other. limit is the share that may differ: 0.05 for most agents,
-// 0.01 where money moves, 0.10 for chat. done is told of each run.
-func (g *Gate) Measure(ctx context.Context, v Version, cases []*Case, n int, limit float64, done func(Run)) ([]Variance, error) {
+// Measure runs each case n times, one after another, and compares the runs with each other. limit is the share that may differ for an agent: 0.05 for
+// most, 0.01 where money moves, 0.10 for chat. done is told of each run.
+func (g *Gate) Measure(ctx context.Context, v Version, cases []*Case, n int, limit func(agent string) float64, done func(Run)) ([]Variance, error) {
 	var out []Variance
 	for _, c := range cases {
 		var samples []sample
@@ -52,13 +54,15 @@ func (g *Gate) Measure(ctx context.Context, v Version, cases []*Case, n int, lim
 			samples = append(samples, s)
 			done(run)
 		}
-		out = append(out, varianceOf(c.ID, samples, limit))
+		of := varianceOf(c.ID, samples, limit(c.Context.Service))
+		of.Agent = c.Context.Service
+		out = append(out, of)
 	}
 	return out, nil
 }
 
 func varianceOf(id string, samples []sample, limit float64) Variance {
-	v := Variance{Case: id, Runs: len(samples), Least: 1, Alike: 1}
+	v := Variance{Case: id, Runs: len(samples), Least: 1, Alike: 1, Limit: limit}
 	var sequences, arguments, verdicts, replies []string
 	var tokens []float64
 	for _, s := range samples {

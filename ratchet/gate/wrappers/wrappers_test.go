@@ -94,7 +94,9 @@ func TestPythonLibraries(t *testing.T) {
 		t.Skip("PAWL_PYTHON names no interpreter that has langchain-core and openai-agents")
 	}
 	for _, name := range []string{"langchain", "openai-agents"} {
-		t.Run(name, func(t *testing.T) { called(t, fmt.Sprintf("'%s' '%[2]s/testdata/%[3]s.py' '%[2]s'", python, here(t), name)) })
+		t.Run(name, func(t *testing.T) {
+			called(t, fmt.Sprintf("'%s' '%[2]s/testdata/%[3]s.py' '%[2]s'", python, here(t), name))
+		})
 	}
 }
 
