@@ -79,11 +79,14 @@ func evasionBase(t *testing.T) string {
 
 var relativeDay = regexp.MustCompile(`@([+-]\d+)d@`)
 
-// dated turns @+7d@ into the day a week from now.
+// corpusNow is the time at which the corpus is played: a pair's dates are laid around it, and no midnight comes between them.
+var corpusNow = time.Date(2026, 12, 4, 12, 0, 0, 0, time.UTC)
+
+// dated turns @+7d@ into the day a week from corpusNow.
 func dated(s string) string {
 	return relativeDay.ReplaceAllStringFunc(s, func(m string) string {
 		n, _ := strconv.Atoi(strings.Trim(m, "@d"))
-		return time.Now().UTC().AddDate(0, 0, n).Format("2006-01-02")
+		return corpusNow.AddDate(0, 0, n).Format("2006-01-02")
 	})
 }
 
@@ -286,7 +289,7 @@ func (e *evasion) verify() {
 		commitAll(e.t, e.dir, "a change")
 	}
 	var out, complaint bytes.Buffer
-	code := run(e.t.Context(), append(e.args, "--json"), strings.NewReader(""), &out, &complaint)
+	code := run(e.t.Context(), append(e.args, "--json", "--now", corpusNow.Format(time.RFC3339)), strings.NewReader(""), &out, &complaint)
 	e.got = []string{strconv.Itoa(code)}
 	for line := range strings.Lines(out.String()) {
 		var l struct {
@@ -342,4 +345,3 @@ func wordsOf(t *testing.T, line string) (out []string) {
 	}
 	return out
 }
-
