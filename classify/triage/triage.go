@@ -33,6 +33,7 @@ type Source struct {
 	Spans    func(ctx context.Context, id string, hour time.Time) (Recorded, error)              // hour is zero, or where Kept listed it; nil as Kept
 	Merge    func(ctx context.Context, id, into, who, reason string) (ratchet.Group, error)      // *ratchet.Unmergeable says why not
 	Open     func(ctx context.Context, repo, who string) error                                   // ends a repository's warm-up, or a stop
+	Erase    func(ctx context.Context, subject string, dry bool) (Erasure, error)                // nil as Kept
 	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string        // of all groups: why one is where it is, in words
 }
 
@@ -49,6 +50,7 @@ type Token struct {
 	Name    string // whose it is
 	Token   string
 	Decides bool // it may merge groups, too; others read
+	Admin   bool // it may erase, too
 }
 
 // New returns the handler of /v1 and of the page at /.
@@ -62,6 +64,7 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/groups/{id}", h.group)
 	mux.HandleFunc("POST /v1/groups/{id}/merge", h.merge)
 	mux.HandleFunc("POST /v1/open", h.open)
+	mux.HandleFunc("POST /v1/erase", h.erase)
 	mux.HandleFunc("GET /v1/batches", h.batches)
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
 	mux.HandleFunc("GET /v1/services", h.services)

@@ -54,7 +54,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{}))
 	var tokens []triage.Token
 	for _, t := range s.cfg.Auth.Tokens {
-		tokens = append(tokens, triage.Token{Name: t.Name, Token: t.Token.Reveal(), Decides: t.Role != config.RoleViewer})
+		tokens = append(tokens, triage.Token{Name: t.Name, Token: t.Token.Reveal(), Decides: t.Role != config.RoleViewer, Admin: t.Role == config.RoleAdmin})
 	}
 	mux.Handle("/", triage.New(s.lg, s.source(), triage.Options{Tokens: tokens}))
 	return mux
@@ -119,7 +119,7 @@ func (s *server) source() triage.Source {
 		},
 	}
 	if s.plays(roleWork) {
-		src.Kept, src.Spans = s.kept, s.spans
+		src.Kept, src.Spans, src.Erase = s.kept, s.spans, s.erase
 	}
 	return src
 }

@@ -80,7 +80,12 @@ func (r *running) fetch(ctx context.Context, path string, query url.Values) ([]b
 
 // call is fetch with any method and a JSON body.
 func (r *running) call(ctx context.Context, method, path string, content []byte) ([]byte, http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	return r.callFor(ctx, time.Minute, method, path, content)
+}
+
+// callFor is call of something that may take long.
+func (r *running) callFor(ctx context.Context, long time.Duration, method, path string, content []byte) ([]byte, http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(content))
 	if err != nil {

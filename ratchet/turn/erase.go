@@ -20,6 +20,9 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/verify"
 )
 
+// ErrNothing says that no file of a set holds the value that is to be erased.
+var ErrNothing = errors.New("nothing in the set holds that value")
+
 // minErased is how many letters or digits a value to erase has at least: less would blank half of a set.
 const minErased = 3
 
@@ -51,7 +54,7 @@ func Erase(src fs.FS, set regcase.Set, value, reason, issue string, now time.Tim
 		}
 	}
 	if len(changes)+len(left) == 0 {
-		return nil, nil, errors.New("nothing in the set holds that value")
+		return nil, nil, ErrNothing
 	}
 	return changes, left, nil
 }

@@ -1,0 +1,64 @@
+package triage
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Erasure is the answer of POST /v1/erase: what was blanked, or with dry_run would be.
+type Erasure struct {
+	Kind      string   `json:"kind"` // always "erasure"
+	DryRun    bool     `json:"dry_run"`
+	Traces    int      `json:"traces"`  // kept traces that held it
+	Records   int      `json:"records"` // of them, spans and log records
+	Shared    int      `json:"shared"`  // resources and scopes that records share
+	Groups    int      `json:"groups"`
+	Specimens int      `json:"specimens"`
+	Withdrawn []string `json:"withdrawn"` // ids of cases that are made anew without it
+	Left      []string `json:"left"`      // what holds it and is out
+	Notes     []string `json:"notes"`     // what this does not reach
+}
+
+// Unfit says why a value cannot be erased.
+type Unfit struct{ Reason string }
+
+// Error gives the reason.
+func (u *Unfit) Error() string { return u.Reason }
+
+// erase answers POST /v1/erase with {"subject": "...", "dry_run": true}. It needs an admin's token. The subject stands in no log and in no answer.
+func (h *handler) erase(w http.ResponseWriter, r *http.Request) {
+	caller, _ := r.Context().Value(callerKey{}).(Token)
+	if len(h.tokens) > 0 && !caller.Admin {
+		h.fail(w, http.StatusForbidden, "this token may not erase: that needs one whose role in pawl.yaml is admin")
+		return
+	}
+	if h.src.Erase == nil {
+		h.fail(w, http.StatusNotImplemented, "another process keeps the traces: ask the one that plays the role work")
+		return
+	}
+	var ask struct {
+		Subject string `json:"subject"`
+		DryRun  bool   `json:"dry_run"`
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err == nil {
+		err = json.Unmarshal(body, &ask, json.RejectUnknownMembers(true))
+	}
+	if err != nil || ask.Subject == "" {
+		h.fail(w, http.StatusBadRequest, `send {"subject": "the value to erase", "dry_run": true}`)
+		return
+	}
+	done, err := h.src.Erase(r.Context(), ask.Subject, ask.DryRun)
+	if unfit, ok := errors.AsType[*Unfit](err); ok {
+		h.fail(w, http.StatusBadRequest, unfit.Reason)
+		return
+	}
+	if err == nil {
+		done.Kind, done.DryRun = "erasure", ask.DryRun
+		h.lg.Info("a person's value was erased", "by", caller.Name, "dry_run", ask.DryRun, "traces", done.Traces, "groups", done.Groups, "specimens", done.Specimens, "left", len(done.Left))
+	}
+	h.answer(w, done, err)
+}
