@@ -32,6 +32,9 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 	if d, denied := g.Denied(); denied {
 		return false, fmt.Sprintf("%s by %s: %s", pastTense(d.Choice), d.Who, d.Reason)
 	}
+	if g.Fingerprint.Label == classify.NoLabel {
+		return false, "no rule explains it: it waits for a person"
+	}
 	if g.Form == classify.FormNone || g.Form == "" {
 		return false, "reported only: a case cannot assert this label"
 	}

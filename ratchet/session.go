@@ -44,6 +44,22 @@ type Part struct {
 type Shown struct {
 	Fingerprint string            `json:"fingerprint"` // digest
 	Severity    classify.Severity `json:"severity"`
+	NoLabel     bool              `json:"no_label,omitzero"` // it is the group of what no rule explains
+}
+
+// explained are the groups of what no rule explained in single traces that findings on the session stand on: they explain it.
+func (s *Session) explained(fs []Found) (out []Settled) {
+	for _, p := range s.Parts {
+		if !slices.ContainsFunc(fs, func(f Found) bool { return slices.Contains(tracesOf(f.Finding), p.TraceID) }) {
+			continue
+		}
+		for _, w := range p.Shows {
+			if w.NoLabel {
+				out = append(out, Settled{p.TraceID, p.Revision, w.Fingerprint, p.Context})
+			}
+		}
+	}
+	return out
 }
 
 // maxParts is how many traces of a session are judged together. So many may be less: their sketches have to fit into one value.
@@ -75,8 +91,8 @@ func (s *Session) Take(v Verdict, sequence uint64) bool {
 	}
 	p := Part{TraceID: v.TraceID, Revision: v.Revision, Seen: v.Seen, Sketch: v.Sketch}
 	for _, f := range roots(v.Findings) {
-		p.Shows = append(p.Shows, Shown{f.Fingerprint.Digest(), f.Severity})
-		if slices.Contains(mayBeSettled, f.Label) {
+		p.Shows = append(p.Shows, Shown{f.Fingerprint.Digest(), f.Severity, f.Label == classify.NoLabel})
+		if slices.Contains(mayBeSettled, f.Label) || f.Label == classify.NoLabel {
 			p.Context = withoutTools(v.Context)
 		}
 	}

@@ -94,7 +94,7 @@ func foldAndSweep(t *testing.T, a *Absorber, now time.Time) {
 	}
 }
 
-// only is the one group that has occurrences, or nil.
+// only is the one group that has occurrences and a label, or nil.
 func only(t *testing.T, a *Absorber) (found *Group) {
 	t.Helper()
 	gs, err := a.Groups(t.Context())
@@ -102,7 +102,7 @@ func only(t *testing.T, a *Absorber) (found *Group) {
 		t.Fatal(err)
 	}
 	for i := range gs {
-		if gs[i].Count > 0 {
+		if gs[i].Count > 0 && gs[i].Fingerprint.Label != classify.NoLabel {
 			if found != nil {
 				t.Fatalf("two groups, %s and %s", found.ID(), gs[i].ID())
 			}
@@ -187,6 +187,9 @@ func TestSessionIsJudgedByTheLoops(t *testing.T) {
 		time.Sleep(12 * time.Minute)
 		if g := only(t, a); g == nil || g.Count != 1 {
 			t.Errorf("32 minutes after the last trace: group %+v, want one occurrence", g)
+		}
+		if g := labelled(t, a, classify.NoLabel); g != nil {
+			t.Errorf("the session explains its traces, and they wait for a label: %+v", g)
 		}
 		cancel()
 		if err := <-done; err != nil {

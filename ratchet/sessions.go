@@ -195,7 +195,7 @@ func (a *Absorber) sessionVerdict(ctx context.Context, key string, s *Session, b
 		v.Verdict = classify.Failing
 		v.Object, v.Unrecorded, err = a.recordSession(ctx, v.Findings, whole.traces)
 	}
-	v.Replaces, v.Settled = s.replaces(v.Findings, all), whole.settled
+	v.Replaces, v.Settled = s.replaces(v.Findings, all), append(whole.settled, s.explained(v.Findings)...)
 	return v, err
 }
 

@@ -63,6 +63,9 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, NewFound(f))
 	}
+	if report.Verdict == classify.Unclassified {
+		v.Findings = append(v.Findings, NewFound(classify.NoLabelFinding(tr)))
+	}
 	for _, f := range roots(v.Findings) {
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
 	}
@@ -152,7 +155,7 @@ func (w *Worker) keep(ctx context.Context, t trajectory.Trace, fs []Found) (stri
 // wantAny says whether the group of any of the findings still wants a specimen.
 func wantAny(ctx context.Context, q *queue.Queue, fs []Found) (bool, error) {
 	for _, f := range fs {
-		if f.Form == classify.FormNone {
+		if f.Form == classify.FormNone && f.Label != classify.NoLabel { // of what waits for a label somebody looks at a trace
 			continue
 		}
 		if wanted, err := wants(ctx, q, f); err != nil || wanted {
