@@ -24,13 +24,13 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/match"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
@@ -193,16 +193,23 @@ func (a *attempt) turns(ctx context.Context) (reason string, err error) {
 			return fmt.Sprintf("diverged at turn %d: the agent gave no answer that the recorded turn %d could follow", turn+1, turn+2), nil
 		}
 		reply := *traces[len(traces)-1].Reply
-		if recorded := a.c.Input.Turns[turn].Reply; recorded != nil && asks(*recorded) && !asks(reply) {
-			return fmt.Sprintf("diverged at turn %d: the recorded turn %d answers a question that the agent did not ask this time", turn+1, turn+2), nil
+		if recorded := a.c.Input.Turns[turn].Reply; recorded != nil {
+			if why := match.Follows(*recorded, reply, a.c.Input.Turns[turn+1].User, said(a.c.Input.Turns[:turn+1])); why != "" {
+				return fmt.Sprintf("diverged at turn %d: the recorded turn %d does not follow: %s", turn+1, turn+2, why), nil
+			}
 		}
 		replies = append(replies, reply)
 	}
 	return "", nil
 }
 
-// asks says that a reply asks something of the user.
-func asks(reply string) bool { return strings.ContainsAny(reply, "?？؟") }
+// said are the user's messages of some turns.
+func said(turns []regcase.Turn) (out []string) {
+	for _, t := range turns {
+		out = append(out, t.User)
+	}
+	return out
+}
 
 // turn has the agent answer once and waits for its spans.
 func (a *attempt) turn(ctx context.Context, in Input, turn int) (ended, error) {
