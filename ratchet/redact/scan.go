@@ -211,7 +211,7 @@ func (h *hunter) unlooked(v view) {
 }
 
 // standIn is a pseudonym with words, wherever it stands.
-var standIn = regexp.MustCompile(`(?:email-[0-9]+@example\.com|\b[a-z][a-z0-9_]*-[0-9]+)`)
+var standIn = regexp.MustCompile(`(?:(?i:bearer|basic|token|digest|apikey|negotiate)[ +]+)?(?:email-[0-9]+@example\.com|\b[a-z][a-z0-9_]*-[0-9]+)`)
 
 // stoodIn says that a value is one that redaction gave, though a decoding took its plus sign, or glued to it what stood beside it.
 func stoodIn(v string) bool {
