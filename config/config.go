@@ -256,6 +256,8 @@ type Absorb struct {
 	MinJudged     int      `yaml:"min_judged" min:"0" doc:"judged findings, or 10 decisions of your own, that the version of a rule needs before it opens pull requests; 0 = none"`
 
 	SessionQuiet Duration `yaml:"session_quiet" doc:"quiet time after which the traces of a session are judged together"`
+
+	KeepRecordings Duration `yaml:"keep_recordings" doc:"how long the unredacted recordings that cases are made of are kept; 0 = for ever"`
 }
 
 // Gate says how pawl check runs an agent.

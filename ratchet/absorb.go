@@ -35,6 +35,8 @@ type Options struct {
 
 	SessionQuiet time.Duration // a session that heard nothing for so long is judged as a whole; default 30 min
 	Traces       Traces        // where the traces of sessions are; nil: not in this process
+
+	KeepRecordings time.Duration // how long the unredacted recordings of specimens are kept; 0: for ever
 }
 
 // Absorber reads FINDINGS into groups, makes cases of those that are due and drives their pull requests. One at a time should run; two at once do

@@ -26,7 +26,7 @@ import (
 // for one group or batch does not stop the others.
 func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	base := sync.OnceValues(func() (*baseline.Snapshot, error) { return Snapshot(ctx, a.q) })
-	errs := []error{a.learnMerges(ctx), a.judgeSessions(ctx, now, base)}
+	errs := []error{a.learnMerges(ctx), a.judgeSessions(ctx, now, base), a.expire(ctx, now)}
 	if !a.opts.Propose {
 		return errors.Join(errs...)
 	}

@@ -218,7 +218,7 @@ func (s *server) openAbsorb(ctx context.Context) (err error) {
 	s.absorber = ratchet.NewAbsorber(s.lg, s.q, s.maker, s.pr, ratchet.Options{
 		Policy: s.policy, Targets: s.targets, Hold: time.Duration(g.Limits.Hold), CasesPerPR: g.Limits.CasesPerPR,
 		Propose: s.cfg.Absorb.Mode != config.ModeOff && g.Mode != config.ModeOff, Mode: s.prMode(), Sweep: s.pace.sweep, Observe: s.pace.observe,
-		SessionQuiet: time.Duration(s.cfg.Absorb.SessionQuiet), Traces: s.sessionTraces(),
+		SessionQuiet: time.Duration(s.cfg.Absorb.SessionQuiet), KeepRecordings: time.Duration(s.cfg.Absorb.KeepRecordings), Traces: s.sessionTraces(),
 		CoolDown: time.Duration(g.Limits.CoolDown), WarmUp: time.Duration(g.Limits.WarmUp), NewGroups: g.Limits.NewGroups, SignOff: g.SignOff, Onboard: onboarding,
 	})
 	return nil
