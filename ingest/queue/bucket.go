@@ -104,9 +104,19 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 }
 
 // All iterates over the entries in the order of their last change. An error ends the iteration.
-func (b *Bucket) All(ctx context.Context) iter.Seq2[Entry, error] {
+func (b *Bucket) All(ctx context.Context) iter.Seq2[Entry, error] { return b.watch(ctx, false) }
+
+// Watch iterates over the entries in the order of their last change, and then over every change as it comes, until ctx ends or an error does: then
+// Watch again. An Entry without a Key says that all that was there has been seen. A deleted or expired entry has no Value.
+func (b *Bucket) Watch(ctx context.Context) iter.Seq2[Entry, error] { return b.watch(ctx, true) }
+
+func (b *Bucket) watch(ctx context.Context, on bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		w, err := b.kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+		var opts []jetstream.WatchOpt
+		if !on {
+			opts = append(opts, jetstream.IgnoreDeletes())
+		}
+		w, err := b.kv.WatchAll(ctx, opts...)
 		if err != nil {
 			yield(Entry{}, b.fail("list", "", err))
 			return
@@ -123,7 +133,10 @@ func (b *Bucket) All(ctx context.Context) iter.Seq2[Entry, error] {
 					return
 				}
 				if e == nil { // all that was there has been seen
-					return
+					if !on || !yield(Entry{}, nil) {
+						return
+					}
+					continue
 				}
 				key, err := unescapeKey(e.Key())
 				if !yield(Entry{Key: key, Value: e.Value(), Revision: e.Revision()}, b.fail("list", e.Key(), err)) || err != nil {

@@ -13,6 +13,7 @@
 //	pawl_groups, pawl_batches, pawl_aliases, pawl_cursors, pawl_baselines, pawl_services, pawl_leases    key-value buckets, values up to MaxValue
 //	pawl_repos        key-value bucket, values up to MaxValue
 //	pawl_sessions     key-value bucket, values up to MaxValue, each for KeepSessions after its last change
+//	pawl_flagged, pawl_deliveries    the same, each for KeepFlags: what outsiders said of traces, and which webhooks were here
 //	pawl_objects      object store, content-addressed: the name of an object is the SHA-256 of its bytes
 //
 // A message of SPANS is one or more request bodies of one signal, concatenated (OTLP requests merge by concatenation). Header

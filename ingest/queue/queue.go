@@ -57,6 +57,7 @@ type Queue struct {
 	Groups, Batches, Aliases, Cursors, Baselines, Services *Bucket
 	Repos                                                  *Bucket // what is known of the repositories that pull requests go to
 	Sessions                                               *Bucket // each value for KeepSessions after its last change
+	Flagged, Deliveries                                    *Bucket // each value for KeepFlags after its last change
 	Objects                                                *Objects
 	lg                                                     *slog.Logger
 	opts                                                   Options

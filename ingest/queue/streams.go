@@ -179,8 +179,12 @@ func streamFaults(have, want jetstream.StreamConfig) (faults []string) {
 	return faults
 }
 
-// KeepSessions is how long the Sessions bucket keeps a value that nobody changes.
-const KeepSessions = 24 * time.Hour
+const (
+	// KeepSessions is how long the Sessions bucket keeps a value that nobody changes.
+	KeepSessions = 24 * time.Hour
+	// KeepFlags is how long the Flagged and Deliveries buckets do. Nobody sends a webhook again after so long.
+	KeepFlags = 7 * 24 * time.Hour
+)
 
 // ensureBuckets makes or opens the key-value buckets and the object store.
 func (q *Queue) ensureBuckets(ctx context.Context) error {
@@ -192,6 +196,7 @@ func (q *Queue) ensureBuckets(ctx context.Context) error {
 	}{
 		{&q.Groups, "groups", 0, 0}, {&q.Batches, "batches", 0, 0}, {&q.Aliases, "aliases", 0, 0}, {&q.Cursors, "cursors", 0, 0},
 		{&q.Baselines, "baselines", 0, 0}, {&q.Services, "services", 0, 0}, {&q.Repos, "repos", 0, 0}, {&q.Sessions, "sessions", 0, KeepSessions},
+		{&q.Flagged, "flagged", 0, KeepFlags}, {&q.Deliveries, "deliveries", 0, KeepFlags},
 		{&q.leases, "leases", time.Minute, 0},
 	} {
 		name := q.opts.Prefix + "_" + b.name
