@@ -69,8 +69,9 @@ var layers = []layer{
 	{"ratchet/verify/gitfs", nil},
 	{"ratchet/verify", []string{"ratchet/regcase", "ratchet/rename", "ratchet/match", "ratchet/oracle", "ratchet/record", "classify", "ingest/trajectory"}},
 	{"ratchet/gate", []string{"ratchet/regcase", "ratchet/record", "ratchet/match", "ratchet/oracle", "classify", "classify/catalog", "ingest/trajectory", "ingest/otlp", "ingest/otlp/wire"}},
+	{"ratchet/gate/...", nil},
 	{"ratchet/admit", []string{"ratchet/regcase", "ratchet/oracle", "classify", "classify/catalog", "classify/change", "classify/custom", "ingest/trajectory"}},
-	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/order", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ghpr"}},
+	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/order", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ingest/flag", "ghpr"}},
 
 	{"ghpr/github", nil},
 	{"ghpr", []string{"ghpr/github"}},
