@@ -192,7 +192,7 @@ func (s *Session) encoded(text, key string, depth int) []span {
 		spans = append(spans, span{start: start, end: end, inner: &inner})
 		return true
 	}
-	if strings.IndexByte(text, '%') >= 0 || strings.IndexByte(text, '+') >= 0 && strings.IndexByte(text, '=') >= 0 {
+	if strings.IndexByte(text, '%') >= 0 || strings.IndexByte(text, '+') >= 0 && (depth > 0 || strings.IndexByte(text, '=') >= 0) {
 		percentPieces(text, try)
 	}
 	if strings.Contains(text, `\u`) || strings.Contains(text, `\/`) {
