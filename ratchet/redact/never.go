@@ -85,7 +85,7 @@ func (h *hunter) patterns(v view, lower string) {
 			pathLike := p.kind == Card && strings.IndexByte(found, ' ') < 0 && (m[0] > 0 && strings.IndexByte("-.+$#/", v.text[m[0]-1]) >= 0 ||
 				m[1]+1 < len(v.text) && strings.IndexByte("-.,:", v.text[m[1]]) >= 0 && v.text[m[1]+1] >= '0' && v.text[m[1]+1] <= '9')
 			inEscape := m[0] > 0 && v.text[m[0]-1] == '\\'                                    // its own view shows it whole
-			if v.joined && p.kind == Card && (v.lines || strings.IndexAny(found, " -") < 0) { // columns of numbers
+			if v.joined && p.kind == Card && (v.lines || !strings.ContainsAny(found, " -")) { // columns of numbers
 				continue
 			}
 			if !pathLike && !inEscape && !h.r.keep[found] && (p.ok == nil || p.ok(found)) && v.whole(m, p.re, p.ok) {
