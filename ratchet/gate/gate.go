@@ -281,6 +281,9 @@ func (a *attempt) decide(run *Run, traces []*trajectory.Trajectory, spans, stray
 func (a *attempt) judged(run *Run, traces []*trajectory.Trajectory) {
 	j := a.g.judge(a.c.Case, traces...)
 	run.Verdict, run.Reason, run.Mismatches, run.Notes, run.Decided = j.Verdict, j.Reason, j.Mismatches, j.Notes, j.Decided
+	if run.Verdict == Inconclusive && a.agent.URL == "" && !a.tel.rooted {
+		run.Notes = append(run.Notes, unflushed)
+	}
 	if a.last.code == 0 {
 		return
 	}

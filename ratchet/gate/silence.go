@@ -23,6 +23,9 @@ func (a *attempt) printed() string {
 	return "; its last words: " + a.last.tail
 }
 
+// unflushed is a note on a run whose root span did not come: the root ends last, and is what a process loses that ends too early.
+const unflushed = "the root span did not come: flush the exporter before the process ends (await sdk.shutdown(), force_flush())"
+
 // endless says of an agent that was cut off whether it had done its work before.
 func (a *attempt) endless(traces []*trajectory.Trajectory) string {
 	what := "the agent did not end"
