@@ -115,7 +115,30 @@ type sighted struct {
 	history *lineage.History // of its service
 }
 
+// setAround is the nearest directory above dir that is a set, for it holds <label>/<label>-<hex>/case.yaml; "" if there is none.
+func setAround(dir string) string {
+	at, err := filepath.Abs(dir)
+	for range 3 { // the set, the label and the case that dir may lie in
+		at = filepath.Dir(at)
+		if err == nil && isSet(os.DirFS(at)) {
+			return at
+		}
+	}
+	return ""
+}
+
+func isSet(dir fs.FS) bool {
+	found, _ := fs.Glob(dir, "*/*/"+regcase.CaseFile)
+	return slices.ContainsFunc(found, func(name string) bool {
+		label, id, _ := strings.Cut(name, "/")
+		return strings.HasPrefix(id, label+"-")
+	})
+}
+
 func (a *app) absorb(ctx context.Context, all []judged, maker *ratchet.Maker, policy ratchet.Policy, set string) error {
+	if outer := setAround(set); outer != "" {
+		return usageError(fmt.Errorf("set %s lies in the set %s, and sets hold no sets", set, outer), "--set "+outer)
+	}
 	if err := os.MkdirAll(set, 0o755); err != nil {
 		return usageError(fmt.Errorf("set: %w", err), "a directory that you may write to")
 	}
