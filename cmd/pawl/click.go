@@ -113,7 +113,7 @@ func (c *clicking) click(ctx context.Context, args []string) error {
 	if !slices.ContainsFunc(runs, func(r gate.Run) bool {
 		return slices.ContainsFunc(entries, func(e *regcase.Entry) bool { return e.Case.ID == r.Case })
 	}) {
-		return undecided("pawl check --set "+c.set+" --run CMD --results "+c.results[0], "%s hold no run of these cases", strings.Join(c.results, ", "))
+		return undecided("pawl check --set "+c.set+" --run CMD --results "+c.results[0], "no run of these cases is in %s", strings.Join(c.results, ", "))
 	}
 	return c.settle(ctx, s, slices.DeleteFunc(all, func(o clicked) bool { return !o.Changed }))
 }

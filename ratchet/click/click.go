@@ -75,9 +75,9 @@ func seen(c regcase.Case, e Evidence) string {
 func lacks(e Evidence) string {
 	switch {
 	case e.Rate == 0 && e.Valid == 0:
-		return "not reproduced: no run of it counts yet"
+		return "a run of it that counts; there is none yet"
 	case e.Rate == 0:
-		return "not reproduced: no run of the live agent shows the failure; run it at a version that still has it"
+		return "a run of the live agent that shows the failure; run it at a version that still has it"
 	case e.Broken != nil:
 		return fmt.Sprintf("it still fails on the default branch: %d of %d runs at %.12s; mend the agent, then %s", e.Broken.Failed, e.Broken.Valid(), e.Broken.id(), greens(e.Need, false))
 	case e.Need > 0:

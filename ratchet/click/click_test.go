@@ -72,8 +72,8 @@ func TestEvidence(t *testing.T) {
 		green      string // passed/of@commit
 		lacks      string
 	}{
-		{"nothing", "", "pending", "", "", "not reproduced: no run of it counts yet"},
-		{"never red", "main a +++++", "pending", "", "5/5@a", "not reproduced: no run of the live agent"},
+		{"nothing", "", "pending", "", "", "a run of it that counts; there is none yet"},
+		{"never red", "main a +++++", "pending", "", "5/5@a", "a run of the live agent that shows the failure"},
 		{"red", "main a --", "pending", "2/2@a", "", "it still fails on the default branch: 2 of 2 runs at aaaaaaaaaaaa; mend the agent, then 4 green runs"},
 		{"red, mended", "main a --\nmain b ++++", "enforced", "2/2@a", "4/4@b", ""},
 		{"red on a branch, mended", "fix a -----\nmain b ++++", "enforced", "5/5@a", "4/4@b", ""},
@@ -84,7 +84,7 @@ func TestEvidence(t *testing.T) {
 		{"mended on a branch alone", "main a --\nfix b +++++", "pending", "2/2@a", "", "4 green runs on the default branch"},
 		{"in a changed work tree", "main a --\nmain b dirty +++++", "pending", "2/2@a", "", "4 green runs"},
 		{"what cannot be judged counts for nothing", "main a --\nmain b +?!?+?!", "pending", "2/2@a", "2/2@b", "2 more green runs"},
-		{"of another version of the case", "main a other --\nmain b +++++", "pending", "", "5/5@b", "not reproduced"},
+		{"of another version of the case", "main a other --\nmain b +++++", "pending", "", "5/5@b", "a run of the live agent that shows the failure"},
 		{"green first, red later", "main a +++++\nmain b --", "pending", "2/2@b", "", "it still fails on the default branch"},
 		{"green taken back", "main a --\nmain b ++++\nmain c --", "pending", "2/2@c", "", "it still fails on the default branch: 2 of 2 runs at cccc"},
 		{"green again", "main a --\nmain b ++++\nmain c --\nmain d ++++", "enforced", "2/2@c", "4/4@d", ""},
