@@ -106,6 +106,13 @@ func TestCommitRefuses(t *testing.T) {
 	}
 }
 
+func TestNoGit(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, err := Open(t.Context(), t.TempDir()); !errors.Is(err, exec.ErrNotFound) || errors.Is(err, ErrNoRepo) {
+		t.Errorf("no git: %v", err)
+	}
+}
+
 func TestWorktree(t *testing.T) {
 	r, run := repo(t, files())
 	write := func(name, text string) {

@@ -22,7 +22,7 @@ var ErrUnknown = errors.New("no such commit here")
 // ErrAmbiguous says that a name leads to two different commits.
 var ErrAmbiguous = errors.New("means two different commits")
 
-// ErrNoRepo says that a directory is in no git work tree, or that there is no git.
+// ErrNoRepo says that a directory is in no git work tree.
 var ErrNoRepo = errors.New("not in a git work tree")
 
 // maxOutput bounds what one git command may answer, in bytes.
@@ -31,10 +31,13 @@ const maxOutput = 256 << 20
 // Repo is a repository with a work tree.
 type Repo struct{ top string }
 
-// Open finds the repository that dir is in.
+// Open finds the repository that dir is in. The error is ErrNoRepo where there is none, exec.ErrNotFound where there is no git.
 func Open(ctx context.Context, dir string) (*Repo, error) {
 	out, err := git(ctx, dir, "rev-parse", "--show-toplevel")
-	if err != nil {
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return nil, fmt.Errorf("%s: there is no git to read it with: %w", dir, err)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w: %w", dir, ErrNoRepo, err)
 	}
 	return &Repo{top: filepath.FromSlash(strings.TrimSuffix(string(out), "\n"))}, nil
