@@ -89,7 +89,7 @@ func baselineShow(a *app) *cobra.Command {
 		Use:     "show FILE",
 		Short:   "print the medians of a baseline file",
 		Example: "  pawl baseline show baseline.json",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("the FILE that pawl baseline learn wrote"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := readBaseline(args[0])
 			if err != nil {

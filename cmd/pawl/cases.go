@@ -42,7 +42,7 @@ func (a *app) openSet(dir string) (*openedSet, error) {
 	for _, p := range problems {
 		fmt.Fprintf(a.stderr, "pawl: %s: %s\n", filepath.Join(dir, shown(p.Path)), shown(p.Err.Error()))
 	}
-	return nil, usageError(fmt.Errorf("set %s is not whole: %d problems, told above", dir, len(problems)), "mend the files, or take them back from git")
+	return nil, usageError(fmt.Errorf("set %s is not whole: %s, told above", dir, plural(len(problems), "problem")), "mend the files, or take them back from git")
 }
 
 // entry finds a case by its id.
@@ -86,7 +86,7 @@ func quarantineCommand(a *app) *cobra.Command {
 		Long: fmt.Sprintf("An enforced case that fails for no fault of the change may be set aside: it still runs and is reported, and blocks again from the day after its\n"+
 			"review date on, which lies at most %d days ahead. A later date is a loosening of its own.", turn.MaxQuarantine),
 		Example: "  pawl quarantine loop-3f9a1c02d4 --owner ana --reason 'the search index lags in the evening' --review 2026-12-10",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("the ID of a case"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.editCase(set, args[0], func(c regcase.Case) (regcase.Case, *regcase.Waiver, error) {
 				c, err := turn.Quarantine(c, owner, reason, review, a.now())
@@ -110,7 +110,7 @@ func retireCommand(a *app) *cobra.Command {
 		Long: "A case whose failure can no longer happen, because the tool is gone, is retired and not deleted: the file stays and says why. That is a loosening,\n" +
 			"so it needs a waiver: --issue writes it at once.",
 		Example: "  pawl retire loop-3f9a1c02d4 --reason 'get_order is gone since 2.0' --issue '#41'",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("the ID of a case"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.editCase(set, args[0], func(c regcase.Case) (regcase.Case, *regcase.Waiver, error) {
 				to, err := turn.Retire(c, reason)
@@ -191,7 +191,7 @@ func waiveCommand(a *app) *cobra.Command {
 			"field, its value on the base and its value now, the reason and the issue into waivers.yaml beside the case. It counts for this one change.\n" +
 			"A deleted case cannot be waived: pawl retire it.",
 		Example: "  pawl waive loop-3f9a1c02d4 --field /runs/n --reason 'five runs cost too much' --issue '#12' --base origin/main --commit",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("the ID of a case"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.waive(cmd.Context(), args[0], f) },
 	}
 	setFlag(cmd, &f.set)

@@ -19,7 +19,7 @@ func openCommand(a *app) *cobra.Command {
 		Long: "At first pawl only ranks what it finds, for ghpr.limits.warm_up (7 days), and proposes the onboarding alone. Later it stops where too many new failures\n" +
 			"come at once, which tells of a broken rule or exporter. This tells the running service to go on with a repository of targets.",
 		Example: "  pawl open acme/shop",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("the repository, as OWNER/NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.running = true
 			r, err := a.service(server)

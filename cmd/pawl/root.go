@@ -95,6 +95,7 @@ func newRoot(a *app) *cobra.Command {
 		root.AddCommand(build(a))
 	}
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
 	prepare(root, a)
 	return root
 }
@@ -121,6 +122,9 @@ func prepare(cmd *cobra.Command, a *app) {
 	if cmd.HasSubCommands() && cmd.RunE == nil { // cobra's own completion
 		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, runGroup
 	}
+	if cmd.Name() == "help" { // cobra's own, which calls a topic that it does not know a success
+		cmd.Args = knownTopic
+	}
 	if cmd.Args == nil {
 		cmd.Args = noArgs
 	}
@@ -132,9 +136,26 @@ func prepare(cmd *cobra.Command, a *app) {
 	}
 }
 
+// oneArg is the Args of a command that takes one argument; what says which.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("name %s: one argument, not %d", what, len(args))
+		}
+		return nil
+	}
+}
+
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+func knownTopic(cmd *cobra.Command, args []string) error {
+	if found, rest, err := cmd.Root().Find(args); err == nil && len(rest) > 0 {
+		return unknownCommand(found, rest[0])
 	}
 	return nil
 }
@@ -208,7 +229,7 @@ func manCommand(*app) *cobra.Command {
 		Short:   "write the manual pages, one a command",
 		Example: "  pawl man /usr/local/share/man/man1",
 		Hidden:  true,
-		Args:    cobra.ExactArgs(1),
+		Args:    oneArg("the DIR to write them to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return usageError(err, "")
