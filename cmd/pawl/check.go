@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,6 +63,9 @@ func checkCommand(a *app) *cobra.Command {
 	f.StringVar(&c.html, "html", "", "write a page to this `FILE`")
 	f.BoolVar(&c.github, "github", os.Getenv("GITHUB_ACTIONS") == "true", "print GitHub annotations and write the step summary")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if c.schema && c.json {
+			return c.printJSON(json.RawMessage(gate.InputSchema))
+		}
 		if c.schema {
 			_, err := c.stdout.Write(gate.InputSchema)
 			return err
@@ -281,7 +285,7 @@ func (c *checking) announce(plan gate.Plan) {
 	e := plan.Estimate(c.jobs)
 	line := fmt.Sprintf("%s: %d to %d runs", plural(len(plan.Cases), "case"), e.Least, e.Most)
 	if e.USD != nil {
-		line += fmt.Sprintf(", about $%.2f", *e.USD)
+		line += ", about " + dollars(*e.USD)
 	}
 	if e.Time > 0 {
 		line += fmt.Sprintf(", about %s", e.Time.Round(time.Second))

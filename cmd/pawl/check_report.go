@@ -130,14 +130,22 @@ func (c *checking) table(rows []gate.Row) string {
 	return t.Render() + "\n"
 }
 
+// dollars gives an amount to the cent, and a small one to a hundredth of that: runs cost fractions of a cent.
+func dollars(usd float64) string {
+	if usd < 0.1 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
 func (c *checking) summary(r gate.Report, rows []gate.Row) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s; %d runs", r.Sentence(), len(r.Runs))
+	fmt.Fprintf(&b, "\n%s; %s", r.Sentence(), plural(len(r.Runs), "run"))
 	if r.Reused > 0 {
 		fmt.Fprintf(&b, ", %d of them from %s", r.Reused, c.results)
 	}
 	if r.SpentUSD > 0 {
-		fmt.Fprintf(&b, ", $%.2f", r.SpentUSD)
+		fmt.Fprintf(&b, ", %s", dollars(r.SpentUSD))
 	}
 	b.WriteByte('\n')
 	if r.Retired > 0 {

@@ -81,7 +81,7 @@ const maxTold = 10
 
 // told says on stderr what became of the cases.
 func (a *app) told(r export.Result) {
-	fmt.Fprintf(a.stderr, "pawl: %d cases exported, %d left out, %d retired\n", r.Cases, len(r.Left), r.Retired)
+	fmt.Fprintf(a.stderr, "pawl: %s exported, %d left out, %d retired\n", plural(r.Cases, "case"), len(r.Left), r.Retired)
 	for _, id := range first(slices.Sorted(maps.Keys(r.Left)), maxTold) {
 		fmt.Fprintf(a.stderr, "pawl: left out: %s: %s\n", id, r.Left[id])
 	}
@@ -90,7 +90,7 @@ func (a *app) told(r export.Result) {
 		fmt.Fprintf(a.stderr, "pawl: not said there: %s: %s\n", id, shown(strings.Join(r.Lost[id], "; ")))
 	}
 	if len(lossy) > 0 {
-		fmt.Fprintf(a.stderr, "pawl: %d cases assert more than is said there: the export names it, case by case, as lost\n", len(lossy))
+		fmt.Fprintf(a.stderr, "pawl: of %s more is asserted than is said there: the export names it, case by case, as lost\n", plural(len(lossy), "case"))
 	}
 }
 

@@ -45,7 +45,7 @@ func healthCommand(a *app) *cobra.Command {
 }
 
 func (a *app) printHealth(h turn.Health) {
-	fmt.Fprintf(a.stdout, "%d cases: %s\nlabels: %s\nforms: %s\n", h.Cases, counts(h.States), counts(h.Labels), counts(h.Forms))
+	fmt.Fprintf(a.stdout, "%s: %s\nlabels: %s\nforms: %s\n", plural(h.Cases, "case"), counts(h.States), counts(h.Labels), counts(h.Forms))
 	a.printWaiting("pending, not reproduced on the live agent", h.NotReproduced)
 	a.printWaiting("pending, reproduced: fix the agent, then pawl click", h.Ready)
 	a.printQuarantines(h.Quarantines)

@@ -151,13 +151,24 @@ func (a *app) writeTools(path string, tools []catalog.Tool) error {
 			return err
 		}
 	}
-	if !a.json {
-		fmt.Fprintf(a.stdout, "%s written to %s\n", plural(len(tools), "tool"), path)
+	if err := a.printToolsWritten(len(tools), path); err != nil {
+		return err
 	}
 	if worst == catalog.Breaking || worst == catalog.Meaning {
 		return errFinding
 	}
 	return nil
+}
+
+func (a *app) printToolsWritten(tools int, path string) error {
+	if a.json {
+		return a.printJSON(struct {
+			File  string `json:"file"`
+			Tools int    `json:"tools"`
+		}{path, tools})
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s written to %s\n", plural(tools, "tool"), path)
+	return err
 }
 
 // kept carries the team's own declarations over, and compares.

@@ -16,7 +16,7 @@ func (a *app) printVerified(r *verify.Report, f verifyFlags) error {
 		_, err := fmt.Fprint(a.stdout, annotations(r, f.noWaivers), counted(r, f))
 		return err
 	}
-	_, err := fmt.Fprint(a.stdout, verifiedText(r, f.noWaivers, verify.WaiversOf(a.file())), counted(r, f))
+	_, err := fmt.Fprint(a.stdout, verifiedText(r, f.noWaivers, f.base, verify.WaiversOf(a.file())), counted(r, f))
 	return err
 }
 
@@ -49,7 +49,7 @@ func (a *app) printVerifiedJSON(r *verify.Report, f verifyFlags) error {
 	}{"summary", f.base, r.Cases, r.New, r.Tightened, len(r.Open(f.noWaivers)), len(r.Findings) - len(r.Open(f.noWaivers))})
 }
 
-func verifiedText(r *verify.Report, noWaivers bool, waivers string) string {
+func verifiedText(r *verify.Report, noWaivers bool, base, waivers string) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		state := string(f.Kind)
@@ -60,7 +60,7 @@ func verifiedText(r *verify.Report, noWaivers bool, waivers string) string {
 		fmt.Fprintf(&b, "            %s\n", shown(f.Why))
 		if f.Waiver != nil {
 			fmt.Fprintf(&b, "            waived because: %s (%s)\n", shown(f.Waiver.Reason), shown(f.Waiver.Issue))
-		} else if try := remedyOf(f, waivers); try != "" {
+		} else if try := remedyOf(f, base, waivers); try != "" {
 			fmt.Fprintf(&b, "            %s\n", try)
 		}
 	}
@@ -81,14 +81,14 @@ func subjectOf(f *verify.Finding) string {
 }
 
 // remedyOf says how a loosening may be let through, if it may.
-func remedyOf(f *verify.Finding, waivers string) string {
+func remedyOf(f *verify.Finding, base, waivers string) string {
 	switch {
 	case !f.Waivable:
 		return ""
 	case f.Case == "":
 		return "if it is meant: an entry in " + waivers + " with field, base, head, reason and issue"
 	}
-	return fmt.Sprintf("if it is meant: pawl waive %s --field %s --reason ... --issue ...", f.Case, f.Field)
+	return fmt.Sprintf("if it is meant: pawl waive %s --field %s --base %s --reason ... --issue ...", f.Case, f.Field, shown(base))
 }
 
 func counted(r *verify.Report, f verifyFlags) string {
@@ -100,7 +100,7 @@ func counted(r *verify.Report, f verifyFlags) string {
 	if waived := len(r.Findings) - open; waived > 0 {
 		verdict += fmt.Sprintf(", %d waived", waived)
 	}
-	return fmt.Sprintf("%s against %s: %d cases of base, %d tightened, %d new\n", verdict, shown(f.base), r.Cases, r.Tightened, r.New)
+	return fmt.Sprintf("%s against %s: %s of base, %d tightened, %d new\n", verdict, shown(f.base), plural(r.Cases, "case"), r.Tightened, r.New)
 }
 
 // annotations are workflow commands of GitHub Actions: an error for what is open, a warning for what is waived, a notice for notes.
