@@ -152,9 +152,12 @@ type JudgeBudget struct {
 // GHPR says whether and how pull requests are opened.
 type GHPR struct {
 	Mode    Mode       `yaml:"mode" doc:"off: none; preview: rendered, not sent; open: opened"`
-	BaseURL string     `yaml:"base_url" doc:"REST address of GitHub or of a GitHub Enterprise Server (https://HOST/api/v3/)"`
+	BaseURL string     `yaml:"base_url" doc:"REST address: https://api.github.com/, https://api.NAME.ghe.com/, or of a GitHub Enterprise Server https://HOST/api/v3/"`
 	Token   Secret     `yaml:"token" null:"none" doc:"fine-grained token with contents and pull requests write; or use app"`
 	App     *GHApp     `yaml:"app" null:"none" doc:"a GitHub App; or use token"`
+	CA      string     `yaml:"ca" null:"the system's alone" doc:"path of further authorities (PEM) that may have signed the certificate of base_url or of the proxy"`
+	Proxy   string     `yaml:"proxy" null:"HTTPS_PROXY and NO_PROXY of the environment" doc:"address of the proxy to GitHub; one that asks for a password goes into HTTPS_PROXY"`
+	Hooks   []Secret   `yaml:"webhook_secrets" doc:"secrets of GitHub's webhook at /webhooks/github, of which one must have signed a delivery; none = GitHub is only polled"`
 	SignOff string     `yaml:"sign_off" null:"none" doc:"name <mail> of the commits' author: adds a Signed-off-by line, for repositories that ask for one"`
 	Limits  GHPRLimits `yaml:"limits" doc:"how many pull requests, counted from the remote"`
 }
@@ -284,7 +287,7 @@ type Embeddings struct {
 type Target struct {
 	Service Glob   `yaml:"service" required:"true" doc:"service.name"`
 	Repo    string `yaml:"repo" required:"true" doc:"owner/name"`
-	Base    string `yaml:"base" doc:"branch that pull requests go to"`
+	Base    string `yaml:"base" doc:"branch that pull requests go to; default = the repository's default branch, whatever it is called then"`
 	Set     string `yaml:"set" doc:"directory of the cases in the repository"`
 	Public  bool   `yaml:"public" doc:"the repository may be public: cases are seen by everybody"`
 }

@@ -92,7 +92,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	def := Default()
-	def.Judge.APIKey, def.GHPR.Token = cfg.Judge.APIKey, cfg.GHPR.Token
+	def.Judge.APIKey, def.GHPR.Token, def.GHPR.Hooks = cfg.Judge.APIKey, cfg.GHPR.Token, cfg.GHPR.Hooks
 	for _, pair := range [][2]any{{cfg.Listen, def.Listen}, {cfg.Assemble, def.Assemble}, {cfg.Judge, def.Judge}, {cfg.GHPR, def.GHPR}, {cfg.Rules, def.Rules}, {cfg.Ingest.Limits, def.Ingest.Limits}} {
 		if !reflect.DeepEqual(pair[0], pair[1]) {
 			t.Errorf("the example shows %+v as default, it is %+v", pair[0], pair[1])

@@ -174,9 +174,34 @@ func (c Config) proposals() []conflict {
 	if u, err := url.Parse(g.BaseURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
 		found = append(found, conflict{"ghpr.base_url", "`ghpr.base_url` is not an address such as https://api.github.com/", ""})
 	}
+	found = append(found, c.network()...)
 	for i, t := range c.Targets {
 		if !repoName.MatchString(t.Repo) {
 			found = append(found, conflict{fmt.Sprintf("targets[%d].repo", i), fmt.Sprintf("`targets[%d].repo` is not of the form owner/name", i), ""})
+		}
+	}
+	return found
+}
+
+// network refuses the addresses that people write for the API's, and a proxy that cannot be one.
+func (c Config) network() []conflict {
+	var found []conflict
+	if u, err := url.Parse(c.GHPR.BaseURL); err == nil {
+		host := strings.ToLower(u.Hostname())
+		switch {
+		case host == "github.com" || host == "www.github.com":
+			found = append(found, conflict{"ghpr.base_url", "`ghpr.base_url` is the page for people", "https://api.github.com/"})
+		case strings.HasSuffix(host, ".ghe.com") && !strings.HasPrefix(host, "api."):
+			found = append(found, conflict{"ghpr.base_url", "`ghpr.base_url` is the page for people", "https://api." + host + "/"})
+		}
+	}
+	if p := c.GHPR.Proxy; p != "" {
+		u, err := url.Parse(p)
+		switch {
+		case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme):
+			found = append(found, conflict{"ghpr.proxy", "`ghpr.proxy` is not an address such as http://proxy.example.com:3128", ""})
+		case u.User != nil:
+			found = append(found, conflict{"ghpr.proxy", "`ghpr.proxy` holds a password", "leave it out and set HTTPS_PROXY in the environment of pawl"})
 		}
 	}
 	return found

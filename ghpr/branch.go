@@ -299,7 +299,7 @@ func (w *run) checkLimits(ctx context.Context) error {
 	}
 	open = slices.DeleteFunc(open, func(p github.Pull) bool { return !w.byUs(p) })
 	if n := len(open); n >= w.limits.Open {
-		return w.wait(fmt.Sprintf("%d of %d open", n, w.limits.Open), now.Add(5*time.Minute))
+		return w.sleep(fmt.Sprintf("%d of %d open", n, w.limits.Open), now.Add(5*time.Minute))
 	}
 	closed, err := w.gh.Pulls(ctx, w.in.FullName, github.PullQuery{State: "closed", Since: now.Add(-24 * time.Hour)})
 	if err != nil {

@@ -147,6 +147,7 @@ type Intent struct {
 
 	Receipt   Receipt   `json:"receipt,omitzero"`
 	NotBefore time.Time `json:"not_before,omitzero"` // look again from then on
+	Asleep    bool      `json:"asleep,omitempty"`    // what Waiting says is a person's to change: who knows of a change may clear NotBefore
 	Waiting   string    `json:"waiting,omitempty"`   // for what, for people: "5 of 5 open"
 	Parked    *Parked   `json:"parked,omitempty"`
 }
@@ -181,7 +182,7 @@ func (in *Intent) steps() []*Step {
 // have been sent.
 func (in Intent) LookAgain() Intent {
 	out := in.clone()
-	out.Parked, out.NotBefore, out.Waiting, out.Search = nil, time.Time{}, "", nil
+	out.Parked, out.NotBefore, out.Asleep, out.Waiting, out.Search = nil, time.Time{}, false, "", nil
 	return out
 }
 

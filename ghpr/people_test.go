@@ -163,7 +163,7 @@ var worlds = []world{
 		before: func(t *testing.T, g *rig, in Intent) {
 			must(t, g.fake.AddUser(fakegithub.User{Login: "reader", Token: "tok-reader", Right: "read"}))
 		},
-		check: waits("contents: write")},
+		check: waits("give it Contents: Read and write")},
 	{name: "a token that sees nothing waits",
 		options: func(o *Options) { o.Token = "tok-blind" },
 		before: func(t *testing.T, g *rig, in Intent) {

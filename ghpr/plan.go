@@ -123,6 +123,15 @@ func (r *Reconciler) branch(ctx context.Context, repo, base string) (string, err
 	return there.DefaultBranch, err
 }
 
+// Holds says whether a commit is another one, or comes after it. What GitHub does not know is an error, and so is to have no credential.
+func (r *Reconciler) Holds(ctx context.Context, repo, commit, other string) (bool, error) {
+	if r.gh == nil {
+		return false, errors.New("ghpr: no credential to ask GitHub with")
+	}
+	c, err := r.gh.Compare(ctx, repo, other, commit)
+	return err == nil && (c.Status == "ahead" || c.Status == "identical"), err
+}
+
 // Has says whether a path is there on a branch, or on DefaultBase. Without a credential it says no.
 func (r *Reconciler) Has(ctx context.Context, repo, branch, path string) (bool, error) {
 	if r.gh == nil {

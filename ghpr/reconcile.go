@@ -221,7 +221,7 @@ func (w *run) mayWrite(ctx context.Context) error {
 		return nil
 	}
 	if !w.repo.Private && (w.public == nil || !w.public(w.in.Repo)) {
-		return w.wait("the repository is public: its line of targets must say public: true before anything is written there", w.now().Add(15*time.Minute))
+		return w.sleep("the repository is public: its line of targets must say public: true before anything is written there", w.now().Add(15*time.Minute))
 	}
 	if w.enabled != nil && w.file != "" {
 		text, err := w.gh.Text(ctx, w.in.FullName, w.file, w.repo.DefaultBranch)
@@ -232,9 +232,9 @@ func (w *run) mayWrite(ctx context.Context) error {
 			on, err := w.enabled(text)
 			switch {
 			case err != nil:
-				return w.wait(fmt.Sprintf("%s on %s cannot be read, so it is not known whether pawl is switched off there: %v", w.file, w.repo.DefaultBranch, err), w.now().Add(15*time.Minute))
+				return w.sleep(fmt.Sprintf("%s on %s cannot be read, so it is not known whether pawl is switched off there: %v", w.file, w.repo.DefaultBranch, err), w.now().Add(15*time.Minute))
 			case !on:
-				return w.wait(fmt.Sprintf("switched off by %s on %s", w.file, w.repo.DefaultBranch), w.now().Add(5*time.Minute))
+				return w.sleep(fmt.Sprintf("switched off by %s on %s", w.file, w.repo.DefaultBranch), w.now().Add(5*time.Minute))
 			}
 		}
 	}
@@ -266,8 +266,15 @@ func (w *run) park(reason string, evidence ...string) error {
 
 // wait leaves the intent for later.
 func (w *run) wait(why string, until time.Time) error {
-	w.in.Waiting, w.in.NotBefore = why, until.UTC()
+	w.in.Waiting, w.in.NotBefore, w.in.Asleep = why, until.UTC(), false
 	return errSettled
+}
+
+// sleep leaves the intent until a person changed something on GitHub, which is looked at after a while, or when something wakes us.
+func (w *run) sleep(why string, until time.Time) error {
+	err := w.wait(why, until)
+	w.in.Asleep = true
+	return err
 }
 
 // finish turns the run's end into a state that people can read, and stores it if it is news.
@@ -277,15 +284,15 @@ func (w *run) finish(ctx context.Context, err error) error {
 	}
 	switch e, _ := errors.AsType[*github.Error](err); {
 	case err == nil:
-		w.in.Waiting, w.in.NotBefore = "", time.Time{}
+		w.in.Waiting, w.in.NotBefore, w.in.Asleep = "", time.Time{}, false
 	case errors.Is(err, errSettled):
 		err = nil
 	case e == nil:
 		_ = w.wait("stopped: "+err.Error(), w.now().Add(time.Minute))
 	case e.Kind == github.Limited:
 		_ = w.wait("waits for GitHub's limit", e.NotBefore)
-	case e.Kind == github.Denied, e.Kind == github.Absent, e.Kind == github.Moved:
-		_ = w.wait(hint(e), w.now().Add(15*time.Minute))
+	case e.Kind == github.Denied, e.Kind == github.Absent, e.Kind == github.Moved, e.Says("not accessible to the parent installation"):
+		_ = w.sleep(w.gh.Remedy(e)+" ("+e.Error()+")", w.now().Add(15*time.Minute))
 	default:
 		_ = w.wait("looks again: "+e.Error(), w.now().Add(time.Minute))
 	}
@@ -299,20 +306,6 @@ func (w *run) news() bool {
 	a, b := w.in.clone(), w.stored.clone()
 	a.Receipt.ObservedAt, b.Receipt.ObservedAt = time.Time{}, time.Time{}
 	return !reflect.DeepEqual(a, b)
-}
-
-// hint is one sentence for the person who can change a right.
-func hint(e *github.Error) string {
-	switch {
-	case e.Status == http.StatusUnauthorized:
-		return "the credential is expired, revoked or wrong: " + e.Error()
-	case e.Kind == github.Absent:
-		return "GitHub hides what a credential may not use: give it contents: write and pull requests: write on this repository: " + e.Error()
-	case e.Kind == github.Moved:
-		return "the repository or the API moved: check the repository's name and the base URL: " + e.Error()
-	default:
-		return "the credential lacks a right (contents: write and pull requests: write are needed): " + e.Error()
-	}
 }
 
 // whoami learns our login once.
@@ -347,9 +340,9 @@ func (w *run) preflight(ctx context.Context) (err error) {
 	w.in.RepoID, w.in.FullName = w.repo.ID, w.repo.FullName
 	switch {
 	case w.repo.Archived:
-		return w.wait("the repository is archived", w.now().Add(24*time.Hour))
+		return w.sleep("the repository is archived", w.now().Add(24*time.Hour))
 	case w.repo.Disabled:
-		return w.wait("the repository is disabled", w.now().Add(24*time.Hour))
+		return w.sleep("the repository is disabled", w.now().Add(24*time.Hour))
 	case !w.repo.Private && w.public != nil && w.public(w.in.Repo):
 	case !first && w.in.Private && !w.repo.Private:
 		return w.park("the repository was private when this was planned and is public now", "targets in pawl.yaml may say public: true")

@@ -74,6 +74,7 @@ var layers = []layer{
 	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/order", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ingest/flag", "ghpr"}},
 
 	{"ghpr/github", nil},
+	{"ghpr/hook", nil},
 	{"ghpr", []string{"ghpr/github"}},
 
 	{"test/fakegithub", nil},

@@ -50,12 +50,14 @@ type App struct {
 
 // Client makes the calls. It is safe for concurrent use; the writes to a repository queue up.
 type Client struct {
-	lg      *slog.Logger
-	gh      *gh.Client
-	app     *gh.Client // authenticated as the App itself; nil with a token
-	wire    *wire
-	turns   turns
-	timeout time.Duration
+	lg             *slog.Logger
+	gh             *gh.Client
+	app            *gh.Client // authenticated as the App itself; nil with a token
+	wire           *wire
+	turns          turns
+	kind           CredentialKind
+	installationID int64 // of the App; 0 with a token
+	timeout        time.Duration
 }
 
 // New checks the options and makes a client. It makes no call.
@@ -68,9 +70,9 @@ func New(lg *slog.Logger, o Options) (*Client, error) {
 		return nil, fmt.Errorf("github: pace %v: writes without a pause are for a loopback host only", o.Pace)
 	}
 	if o.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxResponseHeaderBytes = 1 << 20
-		o.Transport = t
+		if o.Transport, err = Network(nil, ""); err != nil {
+			return nil, err
+		}
 	}
 	c := &Client{lg: lg, wire: &wire{base: base, next: o.Transport, kept: newKept(), outgoing: o.Outgoing},
 		turns: turns{pace: max(0, cmp.Or(o.Pace, time.Second)), of: map[string]chan time.Time{}}, timeout: cmp.Or(o.Timeout, 30*time.Second)}
@@ -106,7 +108,10 @@ func (c *Client) authenticate(o Options) error {
 	case o.Token != "" && hasApp:
 		return errors.New("github: a token and an App are both set: choose one")
 	case o.Token != "":
-		c.gh = c.goGitHub(bearer{o.Token, c.wire})
+		c.gh, c.kind = c.goGitHub(bearer{o.Token, c.wire}), tokenKind(o.Token)
+		if w := c.kind.Warning(); w != "" {
+			c.lg.Warn("ghpr.token: " + w)
+		}
 	case hasApp:
 		return c.authenticateApp(o.App)
 	default:
@@ -125,12 +130,13 @@ func (c *Client) authenticateApp(a App) error {
 	}
 	root := strings.TrimRight(c.wire.base.String(), "/")
 	apps.BaseURL = root
-	fresh := func() http.RoundTripper {
+	fresh := func(o *gh.InstallationTokenOptions) http.RoundTripper {
 		inst := ghinstallation.NewFromAppsTransport(apps, a.InstallationID)
-		inst.BaseURL = root
+		inst.BaseURL, inst.InstallationTokenOptions = root, o
 		return inst
 	}
-	c.gh, c.app = c.goGitHub(&renewing{fresh: fresh, now: fresh()}), c.goGitHub(apps)
+	c.gh, c.app = c.goGitHub(&narrow{fresh: fresh, of: map[string]*renewing{}}), c.goGitHub(apps)
+	c.kind, c.installationID = KindApp, a.InstallationID
 	return nil
 }
 

@@ -38,6 +38,8 @@ type Error struct {
 	Message   string    // GitHub's own words, or ours
 	NotBefore time.Time // for Limited: when the next call may leave
 	RequestID string    // X-GitHub-Request-Id, which GitHub's support asks for
+	Needs     string    // the rights that the call takes, as GitHub names them: "contents=write; metadata=read"; empty if it does not
+	SSO       string    // where a token is authorised for an organisation's single sign-on, if that is what is missing
 	cause     error
 }
 
@@ -80,7 +82,10 @@ const (
 
 // refusal turns an answer of status 400 and above into an Error. strikes counts the limits in a row that named no time.
 func refusal(status int, h http.Header, message string, now time.Time, strikes int) *Error {
-	e := &Error{Status: status, Message: message, RequestID: h.Get("X-GitHub-Request-Id")}
+	e := &Error{Status: status, Message: message, RequestID: h.Get("X-GitHub-Request-Id"), Needs: h.Get("X-Accepted-GitHub-Permissions")}
+	if url, asked := strings.CutPrefix(h.Get("X-GitHub-SSO"), "required; url="); asked {
+		e.SSO = url
+	}
 	limit := e.Says("secondary rate limit", "abuse detection", "rate limit exceeded", "submitted too quickly")
 	switch status {
 	case http.StatusTooManyRequests:

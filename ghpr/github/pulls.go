@@ -227,6 +227,9 @@ func (c *Client) Login(ctx context.Context) (login string, err error) {
 		}
 		return err
 	})
+	if c.ofRun(err) {
+		return actionsBot, nil
+	}
 	return login, err
 }
 
