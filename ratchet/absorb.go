@@ -61,21 +61,23 @@ type Absorber struct {
 	ownAt   time.Time
 	unknown map[string]string // of the sweep alone: groups that wait until it is known how often a rule is right, by fingerprint digest; which rule
 
-	holding  sync.Mutex           // over spared
-	spared   map[string]string    // why nothing new is proposed to a repository, "" where something is
-	sparedAt time.Time            // of the sweep alone: when that was found out
-	gated    map[string]string    // of the sweep alone: groups that wait for it, by fingerprint digest: their repository
-	cool     map[string]time.Time // of the sweep alone: until when a series of batches cools down
+	holding  sync.Mutex        // over spared
+	spared   map[string]string // why nothing new is proposed to a repository, "" where something is
+	sparedAt time.Time         // of the sweep alone: when that was found out
+	gated    map[string]string // of the sweep alone: groups that wait for it, by fingerprint digest: their repository
 
-	looked map[string]time.Time // of the sweep alone: when a batch was last looked at, by its key
-	told   map[string]bool      // of the fold alone: what could not be folded, so that it is said once
+	looks looks           // of batches and groups
+	lanes lanes           // of repositories under way
+	woken []Woken         // under mu: repositories to look at in the next sweep
+	wake  chan struct{}   // a sweep is to come at once
+	told  map[string]bool // of the fold alone: what could not be folded, so that it is said once
 }
 
 // NewAbsorber makes an absorber; Run starts it.
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
 	o.CasesPerPR, o.SessionQuiet = orDefault(o.CasesPerPR, 10), orDefault(o.SessionQuiet, 30*time.Minute)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, looked: map[string]time.Time{}, gated: map[string]string{}, unknown: map[string]string{}, told: map[string]bool{}}
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, wake: make(chan struct{}, 1), gated: map[string]string{}, unknown: map[string]string{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {
@@ -205,20 +207,24 @@ func (a *Absorber) Run(ctx context.Context) error {
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	defer a.lanes.wg.Wait()
 	wg.Go(func() { cancel(a.Fold(ctx)) })
 	tick := time.NewTicker(a.opts.Sweep)
 	defer tick.Stop()
 	for {
+		var now time.Time
 		select {
 		case <-ctx.Done():
 			if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				return err
 			}
 			return nil
-		case now := <-tick.C:
-			if err := a.Sweep(ctx, now); err != nil && ctx.Err() == nil {
-				a.lg.Error("sweep", "err", err) // the next one tries again; nothing was lost
-			}
+		case now = <-tick.C:
+		case <-a.wake:
+			now = time.Now()
+		}
+		if err := errors.Join(a.sweep(ctx, now), a.lanes.ended()); err != nil && ctx.Err() == nil {
+			a.lg.Error("sweep", "err", err) // the next one tries again; nothing was lost
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (a *Absorber) drive(ctx context.Context, now time.Time, b *Batch) error {
 	case a.opts.Mode == ghpr.ModeOpen && b.unsent() && b.Onboard == nil && a.why(b.Repo) != "":
 		return nil
 	case a.opts.Mode == ghpr.ModeOpen && a.wants(now, b):
-		a.looked[b.Key()] = now
+		a.looks.note(b.Key(), now)
 		if err := a.reconcile(ctx, now, b); err != nil {
 			return err
 		}
@@ -66,10 +66,10 @@ func (a *Absorber) held(now time.Time, b *Batch) bool {
 	if len(b.Members) == 0 {
 		return true
 	}
-	if b.Fault != "" && recently(now, a.looked[b.Key()], a.opts.Observe) {
+	if b.Fault != "" && recently(now, a.looks.last(b.Key()), a.opts.Observe) {
 		return true
 	}
-	if a.opts.Mode == ghpr.ModeOpen && b.Onboard == nil && now.Before(a.cool[b.seriesKey()]) {
+	if a.opts.Mode == ghpr.ModeOpen && b.Onboard == nil && now.Before(a.looks.coolUntil(b.seriesKey())) {
 		return true
 	}
 	return b.Collecting() && b.Onboard == nil && recently(now, b.Opened, a.opts.Hold)
@@ -90,8 +90,8 @@ const (
 // wants says whether the pull request needs a round now: it is not finished, or was not looked at for a while. When it was is this process's to know:
 // a look that found nothing new is not stored.
 func (a *Absorber) wants(now time.Time, b *Batch) bool {
-	in := b.Intent
-	if in.Parked != nil || now.Before(in.NotBefore) {
+	in, roused := b.Intent, a.looks.roused(b.Key())
+	if in.Parked != nil || now.Before(in.NotBefore) && !(roused && in.Asleep) {
 		return false
 	}
 	if !in.Done() {
@@ -99,9 +99,9 @@ func (a *Absorber) wants(now time.Time, b *Batch) bool {
 	}
 	switch in.Receipt.State {
 	case ghpr.StateOpen:
-		return !recently(now, a.looked[b.Key()], a.opts.Observe)
+		return roused || !recently(now, a.looks.last(b.Key()), a.opts.Observe)
 	case ghpr.StateClosed:
-		return !recently(now, a.looked[b.Key()], closedPace*a.opts.Observe) && now.Sub(in.Receipt.ObservedAt) < closedFor
+		return roused || !recently(now, a.looks.last(b.Key()), closedPace*a.opts.Observe) && now.Sub(in.Receipt.ObservedAt) < closedFor
 	}
 	return false
 }
@@ -210,7 +210,7 @@ func (a *Absorber) fault(ctx context.Context, now time.Time, b *Batch, cause err
 	if passing(cause) || ctx.Err() != nil {
 		return cause
 	}
-	a.looked[b.Key()] = now
+	a.looks.note(b.Key(), now)
 	if text := clip(cause.Error(), maxText); b.Fault != text {
 		a.lg.Error("a batch cannot become a pull request", "batch", b.Key(), "err", cause)
 		return a.changeBatch(ctx, b.Key(), func(stored *Batch) error { stored.Fault = text; return nil })
@@ -308,7 +308,7 @@ func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 
 // preview keeps what the batch would write, for people to look at.
 func (a *Absorber) preview(ctx context.Context, now time.Time, b *Batch) error {
-	if b.Preview != "" || b.Fault != "" && recently(now, a.looked[b.Key()], a.opts.Observe) {
+	if b.Preview != "" || b.Fault != "" && recently(now, a.looks.last(b.Key()), a.opts.Observe) {
 		return nil
 	}
 	in, err := a.whole(ctx, b)
@@ -347,6 +347,9 @@ func (a *Absorber) reconcile(ctx context.Context, now time.Time, b *Batch) error
 		return err
 	}
 	before := *b.Intent
+	if in.Asleep {
+		in.NotBefore = time.Time{} // it is looked at again, so somebody woke it or its time has come
+	}
 	after, err := a.pr.Reconcile(ctx, now, in, a.saver(b))
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +17,9 @@ const (
 	escapeEvery = time.Hour // how often the case on the base is read for one failure
 )
 
-// escape proposes a further specimen of a failure that came back although its case is enforced on the base: what the case asks for let it through. A
-// sighting soon after the merge is none, for what was mended may not run everywhere yet.
+// escape proposes a further specimen of a failure that came back although its case is enforced on the base: what the case asks for let it through. Where
+// service.version names a commit, that tells whether what ran holds the commit at which the case was green; a version that showed the failure before does
+// not count. Of any other, a sighting soon after the merge is none, for what was mended may not run everywhere yet.
 func (a *Absorber) escape(ctx context.Context, now time.Time, fp string, g *Group, base baselines) error {
 	if a.opts.Mode != ghpr.ModeOpen {
 		return nil
@@ -33,38 +33,48 @@ func (a *Absorber) escape(ctx context.Context, now time.Time, fp string, g *Grou
 	}
 	fixed := b.Intent.Receipt.ObservedAt
 	if !g.Fixed.Equal(fixed) {
-		return a.changeGroup(ctx, fp, func(g *Group) bool { g.Fixed = fixed; return true })
+		return a.changeGroup(ctx, fp, func(g *Group) bool { g.Fixed, g.Stale = fixed, g.stale(fixed); return true })
 	}
 	target, ok := TargetFor(a.opts.Targets, g.service())
 	if _, denied := g.Denied(); denied || !ok || g.Escapes >= maxEscapes || a.why(target.Repo) != "" {
 		return nil
 	}
 	back := *g
-	back.Specimens = slices.DeleteFunc(slices.Clone(g.Specimens), func(s Specimen) bool { return !s.Seen.After(fixed.Add(a.opts.CoolDown)) })
 	key := "escape " + fp
-	if len(back.Specimens) == 0 || recently(now, a.looked[key], escapeEvery) {
+	if len(a.back(g)) == 0 || recently(now, a.looks.last(key), escapeEvery) {
 		return nil
 	}
-	a.looked[key] = now
+	a.looks.note(key, now)
 	id, _, _ := strings.Cut(b.Members[b.member(fp)].CaseID, ".")
-	if green, err := a.enforced(ctx, &b, id); err != nil || !green {
+	green, err := a.enforced(ctx, &b, id)
+	if err != nil || green == "" {
 		return err
+	}
+	ask, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if back.Specimens = a.escaped(ask, b.Repo, green, g); len(back.Specimens) == 0 {
+		return nil
 	}
 	return a.again(ctx, now, fp, &back, target, id, base)
 }
 
-// enforced says whether a case is on the batch's base, enforced, with the green runs that enforced it.
-func (a *Absorber) enforced(ctx context.Context, b *Batch, id string) (bool, error) {
+// enforced gives the commit of the green runs that enforced a case on the batch's base, "" if it is not there or not enforced.
+func (a *Absorber) enforced(ctx context.Context, b *Batch, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	text, found, err := a.pr.File(ctx, b.Repo, b.Base, fmt.Sprintf("%s/%s/%s/%s", b.Set, b.Label, id, regcase.CaseFile))
 	if err != nil || !found {
-		return false, err
+		return "", err
 	}
 	c, err := regcase.Decode([]byte(text))
 	if err != nil {
 		a.lg.Warn("the case of a failure that came back cannot be read", "case", id, "err", err)
-		return false, nil
+		return "", nil
 	}
-	return c.State.Name == regcase.Enforced && c.Green != nil, nil
+	if c.State.Name != regcase.Enforced || c.Green == nil {
+		return "", nil
+	}
+	return c.Green.Commit, nil
 }
 
 // again makes the further specimen and lets it join a batch.

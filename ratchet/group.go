@@ -66,6 +66,7 @@ type Group struct {
 	Merged *Merge `json:"merged,omitzero"` // of an alias: into which group; this one takes nothing more, and keeps what it held then
 
 	Fixed   time.Time `json:"fixed,omitzero"`   // when its case was merged: specimens from before make room for those of an escape
+	Stale   []string  `json:"stale,omitzero"`   // service.version of what showed it before that
 	Escapes int       `json:"escapes,omitzero"` // further specimens that were proposed since
 
 	Began  *lineage.Began `json:"began,omitzero"`  // what came before the first sighting; nil when that is not known
@@ -86,6 +87,7 @@ type Specimen struct {
 	Session    string   `json:"session,omitzero"`    // of a session's finding: the session's key; TraceID is then the trace that it stands on
 	Traces     []string `json:"traces,omitzero"`     // of a session's finding: the traces that its evidence lies in
 	Unrecorded string   `json:"unrecorded,omitzero"` // why there is no Object
+	Version    string   `json:"version,omitzero"`    // service.version, "" where it is not told
 	Of         string   `json:"of,omitzero"`         // key of the session that the trace is of, "" for none
 }
 
@@ -236,6 +238,9 @@ func (g *Group) addSpecimen(o Occurrence) {
 	}
 	f := o.Finding
 	s := Specimen{TraceID: o.TraceID, Revision: o.Revision, Object: o.Object, Severity: f.Severity, Confidence: f.Confidence, Why: clip(f.Why, maxText), Seen: o.Seen, Of: o.Of}
+	if o.Context != nil {
+		s.Version = clip(o.Context.Version, 200)
+	}
 	if o.Session != "" {
 		s.Session, s.Traces, s.Unrecorded = o.Session, tracesOf(f.Finding), clip(o.Unrecorded, maxText)
 	}

@@ -273,7 +273,9 @@ func (a *Absorber) onboard(ctx context.Context, now time.Time, gs []Group, polic
 
 // example lets the worst failure of which a case can be made join the onboarding.
 func (a *Absorber) example(ctx context.Context, now time.Time, b *Batch, t Target, gs []Group, ranks map[string]int, base baselines) error {
-	if there, err := a.pr.Has(ctx, t.Repo, t.Base, "pawl.yaml"); there || err != nil {
+	ask, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if there, err := a.pr.Has(ask, t.Repo, t.Base, "pawl.yaml"); there || err != nil {
 		return err // it is onboarded already
 	}
 	tries := 0

@@ -23,8 +23,14 @@ import (
 )
 
 // Sweep judges the sessions that have become quiet, makes cases of the groups that are due, freezes the batches whose hold is over and takes each pull request one round further. What fails
-// for one group or batch does not stop the others.
+// for one group or batch does not stop the others. It waits until every repository was driven, which Run does not.
 func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
+	err := a.sweep(ctx, now)
+	a.lanes.wg.Wait()
+	return errors.Join(err, a.lanes.ended())
+}
+
+func (a *Absorber) sweep(ctx context.Context, now time.Time) error {
 	base := sync.OnceValues(func() (*baseline.Snapshot, error) { return Snapshot(ctx, a.q) })
 	errs := []error{a.learnMerges(ctx), a.judgeSessions(ctx, now, base), a.expire(ctx, now)}
 	if !a.opts.Propose {
@@ -50,13 +56,10 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 	}
 	batches, err := a.Batches(ctx)
 	errs = append(errs, err)
-	a.cool = cooling(batches, a.opts.CoolDown)
+	a.looks.cooling(cooling(batches, a.opts.CoolDown))
+	a.rouse(batches)
 	slices.SortStableFunc(batches, func(x, y Batch) int { return cmp.Compare(y.weight(), x.weight()) })
-	for i := range batches {
-		if err := a.drive(ctx, now, &batches[i]); err != nil {
-			errs = append(errs, fmt.Errorf("batch %s: %w", batches[i].Key(), err))
-		}
-	}
+	a.driveAll(ctx, now, batches)
 	return errors.Join(errs...)
 }
 
