@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/pawl-dev/pawl/classify/sight"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ghpr"
-	"github.com/pawl-dev/pawl/ghpr/github"
 	"github.com/pawl-dev/pawl/ratchet"
 )
 
@@ -207,48 +205,6 @@ func (d *doctor) github(ctx context.Context, cfg config.Config) {
 		d.askGitHub(ctx, o, cfg)
 	case d.online:
 		d.add(sight.Advice, "ghpr", "set ghpr.token or ghpr.app", "there is no credential with which GitHub could be asked")
-	}
-}
-
-// askGitHub reads who we are there, and each target's repository and base branch.
-func (d *doctor) askGitHub(ctx context.Context, o ghpr.Options, cfg config.Config) {
-	gh, err := github.New(d.log, github.Options{BaseURL: o.BaseURL, Token: o.Token, App: o.App, Timeout: 15 * time.Second})
-	if err != nil {
-		d.add(sight.Problem, "ghpr", "ghpr in pawl.yaml", "%v", err)
-		return
-	}
-	login, err := gh.Login(ctx)
-	if err != nil {
-		d.add(sight.Problem, "ghpr", "a token or App that is valid for "+gh.Host(), "GitHub does not let pawl in: %v", err)
-		return
-	}
-	d.add(sight.OK, "ghpr", "", "%s knows pawl as %s", gh.Host(), login)
-	for i, t := range targetsOf(cfg) {
-		if slices.ContainsFunc(targetsOf(cfg)[:i], func(o ratchet.Target) bool { return o.Repo == t.Repo && o.Base == t.Base }) {
-			continue
-		}
-		about := fmt.Sprintf("targets[%d]", i)
-		repo, err := gh.Repo(ctx, t.Repo)
-		switch {
-		case err != nil:
-			d.add(sight.Problem, about, "give the token or the App access to "+t.Repo, "%v", err)
-			continue
-		case repo.Archived || repo.Disabled:
-			d.add(sight.Problem, about, "name another repository", "%s is archived or disabled", t.Repo)
-			continue
-		case !repo.CanPush && o.App.ID == 0: // an App's permissions are not told there
-			d.add(sight.Problem, about, "give the token contents: write and pull requests: write", "%s may be read and not written to", t.Repo)
-			continue
-		}
-		if _, err := gh.Ref(ctx, t.Repo, t.Base); err != nil {
-			d.add(sight.Problem, about, fmt.Sprintf("base in targets; the repository's default branch is %s", repo.DefaultBranch), "branch %s of %s: %v", t.Base, t.Repo, err)
-			continue
-		}
-		d.add(sight.OK, about, "", "%s has branch %s, and pawl may write", t.Repo, t.Base)
-		if !repo.Private && !publicOf(cfg)(t.Repo) {
-			d.add(sight.Advice, about, "public: true in that line of targets, if cases may be seen by everybody", "%s is public: nothing is written there", t.Repo)
-		}
-		d.guard(ctx, o, t, about)
 	}
 }
 

@@ -55,16 +55,23 @@ func onboarding(t ratchet.Target) []ghpr.File {
 	return []ghpr.File{
 		{Path: "pawl.yaml", Content: fmt.Sprintf("# pawl's settings for this repository; `pawl config schema` describes every key.\n"+
 			"enabled: true          # false: pawl writes nothing here\ntargets:\n  - service: %q\n    repo: %s\n    base: %s\n    set: %s\n", t.Service, t.Repo, t.Base, t.Set)},
-		{Path: ".github/workflows/pawl.yml", Content: fmt.Sprintf(workflow, t.Base, t.Set)},
+		{Path: ".github/workflows/pawl.yml", Content: workflowOf(t)},
 		{Path: t.Set + "/README.md", Content: fmt.Sprintf(setReadme, t.Set)},
 	}
+}
+
+// workflowOf runs verify on pull requests to the target's branch. The default branch is asked for by name when the workflow runs.
+func workflowOf(t ratchet.Target) string {
+	if t.Base != ghpr.DefaultBase {
+		return fmt.Sprintf(workflow, "\n    branches: ["+t.Base+"]", t.Base, t.Set)
+	}
+	return fmt.Sprintf(workflow, "", "${{ github.event.repository.default_branch }}", t.Set)
 }
 
 // workflow listens to merge_group too: a required check that never reports there would hang the queue.
 const workflow = `name: pawl
 on:
-  pull_request:
-    branches: [%[1]s]
+  pull_request:%[1]s
   merge_group:
 permissions:
   contents: read
@@ -78,9 +85,10 @@ jobs:
         with: {go-version: stable}
       - run: go install github.com/pawl-dev/pawl/cmd/pawl@latest
       # No change deletes or loosens a case without a stated reason.
-      - run: pawl verify --base origin/%[1]s --set %[2]s
+      - run: pawl verify --base "origin/$BASE" --set %[3]s
+        env: {BASE: "%[2]s"}
       # Run your agent over the set: replace the command by the one that starts it.
-      # - run: pawl check --set %[2]s --run "./run-agent"
+      # - run: pawl check --set %[3]s --run "./run-agent"
 `
 
 const setReadme = `# Regression cases

@@ -194,8 +194,8 @@ func ghprOptions(cfg config.Config) (ghpr.Options, error) {
 	o := ghpr.Options{Mode: ghpr.Mode(g.Mode), BaseURL: g.BaseURL, Token: g.Token.Reveal(), Pace: time.Duration(g.Limits.Pause),
 		Limits: ghpr.Limits{Open: g.Limits.Open, PerHour: g.Limits.PerHour, PerDay: g.Limits.PerDay},
 		Public: publicOf(cfg), Enabled: config.Switch, SwitchFile: "pawl.yaml", Outgoing: look.Verify}
-	if g.App == nil {
-		return o, nil
+	if o.Transport, err = networkOf(g); err != nil || g.App == nil {
+		return o, err
 	}
 	key, err := os.ReadFile(g.App.KeyFile)
 	if err != nil {
