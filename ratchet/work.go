@@ -28,6 +28,7 @@ type Worker struct {
 	out       *outbox
 	engine    *classify.Engine
 	baselines func() *baseline.Snapshot
+	flags     *Flags    // nil: none
 	readers   sync.Pool // of *trajectory.Reader: each remembers tool definitions, and serves one trace at a time
 	contexts  lineage.Reader
 }
@@ -39,12 +40,26 @@ func NewWorker(lg *slog.Logger, q *queue.Queue, engine *classify.Engine, baselin
 	return w
 }
 
+// Heed has the worker count what outsiders say of traces. It is called before the first Judge.
+func (w *Worker) Heed(flags *Flags) { w.flags = flags }
+
 // ErrNotAgent says that a trace holds nothing of an agent: no model call, no tool call, no agent span.
 var ErrNotAgent = errors.New("not an agent's trace")
 
 // Judge classifies one revision of a trace and publishes the verdict. previous is what it returned for the trace's last revision, empty at first;
-// the result is to be kept for the next. Judging the same revision again publishes nothing new.
+// the result is to be kept for the next. Judging the same revision again publishes nothing new. Of a trace that is flagged the note that is kept with its
+// flags goes before previous: it was judged again since.
 func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string, previous []byte, seen time.Time) (note []byte, err error) {
+	defer w.flags.turn(t.ID)()
+	return w.judge(ctx, t, revision, previous, seen)
+}
+
+// judge does what Judge says, for whoever has the trace's turn.
+func (w *Worker) judge(ctx context.Context, t trajectory.Trace, revision string, previous []byte, seen time.Time) (note []byte, err error) {
+	flagged := w.flags.Of(t.ID)
+	if flagged != nil {
+		revision, previous = flagged.revision(revision), either(flagged.Note, previous)
+	}
 	reader := w.readers.Get().(*trajectory.Reader)
 	tr := reader.Build(t)
 	w.readers.Put(reader)
@@ -52,6 +67,10 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		return nil, ErrNotAgent
 	}
 	report := w.engine.Classify(tr, w.baselines())
+	var claims []classify.Claim
+	if flagged != nil {
+		report, claims = report.Flagged(), flagged.claims()
+	}
 	v := Verdict{TraceID: t.ID, Revision: revision, SessionID: tr.SessionID, Service: tr.Service, Verdict: report.Verdict, Findings: []Found{}, Seen: seen.UTC()}
 	if len(previous) > 0 {
 		v.Replaces = new(Previous)
@@ -64,14 +83,14 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 		v.Findings = append(v.Findings, NewFound(f))
 	}
 	if report.Verdict == classify.Unclassified {
-		v.Findings = append(v.Findings, NewFound(classify.NoLabelFinding(tr)))
+		v.Findings = append(v.Findings, NewFound(classify.NoLabelFinding(tr, claims...)))
 	}
 	for _, f := range roots(v.Findings) {
 		now.Fingerprints = append(now.Fingerprints, f.Fingerprint.Digest())
 	}
 	v.Inapplicable, v.Sight, v.Context = report.Inapplicable, sight.Look(tr), w.contexts.ContextOf(tr)
 	if report.Verdict == classify.Unclassified {
-		v.Unexplained = classify.Unexplained(tr)
+		v.Unexplained = v.Findings[len(v.Findings)-1].Why
 	}
 	if report.Verdict == classify.Passing {
 		run := baseline.Measure(tr)
@@ -86,7 +105,19 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 	if err := w.publish(ctx, v); err != nil {
 		return nil, err
 	}
-	return json.Marshal(keptNote{now, Summarise(tr, report)}, jsontext.AllowInvalidUTF8(true))
+	note, err = json.Marshal(keptNote{now, Summarise(tr, report)}, jsontext.AllowInvalidUTF8(true))
+	if err == nil && flagged != nil {
+		err = w.flags.joined(ctx, flagged, report.Verdict, note)
+	}
+	return note, err
+}
+
+// either is a where there is anything, else b.
+func either(a, b []byte) []byte {
+	if len(a) > 0 {
+		return a
+	}
+	return b
 }
 
 // keptNote is what the assembler keeps beside a trace.
