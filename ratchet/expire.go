@@ -11,10 +11,10 @@ const expireEvery = time.Hour
 // expire lets go of recordings that are older than Options.KeepRecordings: they lie unredacted in the object store, and whatever became of their group,
 // nobody's words are kept for ever. The specimen stays, and says that its recording is gone.
 func (a *Absorber) expire(ctx context.Context, now time.Time) error {
-	if a.opts.KeepRecordings <= 0 || recently(now, a.looked["expire"], expireEvery) {
+	if a.opts.KeepRecordings <= 0 || recently(now, a.looks.last("expire"), expireEvery) {
 		return nil
 	}
-	a.looked["expire"] = now
+	a.looks.note("expire", now)
 	groups, err := a.Groups(ctx)
 	if err != nil {
 		return err
