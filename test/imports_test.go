@@ -67,7 +67,7 @@ var layers = []layer{
 	{"ratchet/match/embed", nil},
 	{"ratchet/oracle", []string{"ratchet/regcase", "ratchet/match", "classify", "classify/catalog", "classify/baseline", "classify/custom", "classify/effect", "classify/price", "ingest/trajectory"}},
 	{"ratchet/verify/gitfs", nil},
-	{"ratchet/verify", []string{"ratchet/regcase", "ratchet/rename", "ratchet/match", "ratchet/oracle", "ratchet/record", "classify", "ingest/trajectory"}},
+	{"ratchet/verify", []string{"ratchet/regcase", "ratchet/rename", "ratchet/match", "ratchet/oracle", "ratchet/record", "classify", "classify/catalog", "ingest/trajectory"}},
 	{"ratchet/gate", []string{"ratchet/regcase", "ratchet/record", "ratchet/match", "ratchet/oracle", "classify", "classify/catalog", "ingest/trajectory", "ingest/otlp", "ingest/otlp/wire"}},
 	{"ratchet/gate/...", nil},
 	{"ratchet/admit", []string{"ratchet/regcase", "ratchet/oracle", "classify", "classify/catalog", "classify/change", "classify/custom", "ingest/trajectory"}},

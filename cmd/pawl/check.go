@@ -247,6 +247,9 @@ func (c *checking) live(ctx context.Context, g *gate.Gate, plan gate.Plan) error
 		if err != nil {
 			return usageError(err, "a branch, tag or commit that this clone has")
 		}
+		if err := c.changed(ctx, commit); err != nil {
+			return err
+		}
 		var remove func() error
 		defer func() {
 			if remove == nil {

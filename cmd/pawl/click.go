@@ -90,6 +90,7 @@ func (c *clicking) click(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	c.onDefaultBranch(ctx, runs)
 	s, err := c.openSet(c.set)
 	if err != nil {
 		return err

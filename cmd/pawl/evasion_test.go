@@ -19,6 +19,7 @@ import (
 
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 	"github.com/pawl-dev/pawl/ratchet/rename"
+	"github.com/pawl-dev/pawl/ratchet/turn"
 )
 
 // TestEvasions runs pawl verify on every pair of the corpus in test/evasion: a repository whose main branch holds the base, and a change of it. Its
@@ -162,6 +163,10 @@ func (e *evasion) do(verb string, args []string) {
 		e.forge(args)
 	case "migrate":
 		e.migrate(args[0], args[1])
+	case "erase":
+		e.erase(args[0])
+	case "forge-tree":
+		e.forgeTree(args[0], args[1])
 	default:
 		e.file(verb, args)
 	}
@@ -206,6 +211,48 @@ func (e *evasion) forge(args []string) {
 		e.t.Fatal(err)
 	}
 	e.file("write", []string{object, b.String()})
+}
+
+// forgeTree puts the directory as HEAD holds it under the name of the object that it is on main.
+func (e *evasion) forgeTree(dir, of string) {
+	id := strings.TrimSpace(e.output("rev-parse", "main:"+dir))
+	var b bytes.Buffer
+	z := zlib.NewWriter(&b)
+	body := e.output("cat-file", "tree", of+":"+dir)
+	fmt.Fprintf(z, "tree %d\x00%s", len(body), body)
+	z.Close()
+	object := filepath.Join(".git/objects", id[:2], id[2:])
+	if err := os.Remove(object); err != nil {
+		e.t.Fatal(err)
+	}
+	e.file("write", []string{object, b.String()})
+}
+
+// output is what git prints.
+func (e *evasion) output(args ...string) string {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = e.dir
+	b, err := cmd.Output()
+	if err != nil {
+		e.t.Fatalf("git %s: %v", strings.Join(args, " "), err)
+	}
+	return string(b)
+}
+
+// erase takes a value out of the whole set, as pawl migrate does, with the waivers that this writes.
+func (e *evasion) erase(value string) {
+	src := os.DirFS("regressions")
+	set, problems := regcase.ReadSet(src)
+	if len(problems) > 0 {
+		e.t.Fatal(problems)
+	}
+	changes, _, err := turn.Erase(src, set, value, "a person asked for it by mail", "#44", time.Now())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for _, c := range changes {
+		e.file("write", []string{"regressions/" + c.Path, string(c.Data)})
+	}
 }
 
 // migrate renames a tool in the whole set as pawl migrate does.

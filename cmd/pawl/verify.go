@@ -7,14 +7,19 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/classify/catalog"
 	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ratchet/regcase"
 	"github.com/pawl-dev/pawl/ratchet/verify"
 	"github.com/pawl-dev/pawl/ratchet/verify/gitfs"
 )
@@ -90,7 +95,8 @@ type sides struct {
 	committed          fs.FS  // what HEAD holds, beside the work tree
 	baseID, headID     string // headID is that of HEAD where the head is the work tree
 	baseName, headName string
-	behind             bool // head does not hold all of base's commits
+	prefix             string // the directory that files named by pawl.yaml are looked for in
+	behind             bool   // head does not hold all of base's commits
 	closers            []func() error
 }
 
@@ -172,10 +178,13 @@ func (a *app) versions(repo *gitfs.Repo, s *sides, f verifyFlags) (base, head ve
 	if err != nil {
 		return base, head, usageError(err, "")
 	}
-	if base.Config, err = readVersionConfig(s.base, file); err != nil {
+	if s.prefix, err = inRepo(repo, "."); err != nil {
+		return base, head, usageError(err, "")
+	}
+	if base.Config, err = readVersionConfig(s.base, file, s.prefix); err != nil {
 		return base, head, undecided("", "of %s: %w", s.baseName, err)
 	}
-	if head.Config, err = readVersionConfig(s.head, file); err != nil {
+	if head.Config, err = readVersionConfig(s.head, file, s.prefix); err != nil {
 		return base, head, usageError(err, "pawl config check")
 	}
 	dirs, err := setDirs(repo, s, f, base.Config, head.Config)
@@ -200,7 +209,7 @@ func (s *sides) dirty(head verify.Version) bool {
 	if s.committed == nil {
 		return false
 	}
-	cfg, err := readVersionConfig(s.committed, head.Config.Path)
+	cfg, err := readVersionConfig(s.committed, head.Config.Path, s.prefix)
 	if err != nil {
 		return true
 	}
@@ -229,13 +238,18 @@ func (s *sides) look(set *verify.Set) error {
 	return nil
 }
 
-// readVersionConfig reads the pawl.yaml of one side; none is the defaults.
-func readVersionConfig(tree fs.FS, file string) (verify.Config, error) {
+// readVersionConfig reads the pawl.yaml of one side, and the files of tools that it names; none is the defaults.
+func readVersionConfig(tree fs.FS, file, prefix string) (verify.Config, error) {
 	c := verify.Config{Path: file, Severities: map[string]string{}}
 	for _, r := range rule.All() {
 		c.Severities[string(r.Label)] = string(r.Severity)
 	}
 	cfg := config.Default()
+	for _, name := range []string{file, verify.WaiversOf(file)} {
+		if why := verify.Twin(tree, name); why != "" {
+			return c, errors.New(why)
+		}
+	}
 	text, err := fs.ReadFile(tree, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -250,8 +264,67 @@ func readVersionConfig(tree fs.FS, file string) (verify.Config, error) {
 	if c.Values, err = cfg.JSON(); err != nil {
 		return c, err
 	}
+	if err := readNamed(tree, prefix, cfg, &c); err != nil {
+		return c, err
+	}
 	c.Waivers, err = verify.ReadWaivers(tree, verify.WaiversOf(file))
 	return c, err
+}
+
+// readNamed reads the files of tools that a configuration names. One that is not in the repository is not part of the change.
+func readNamed(tree fs.FS, prefix string, cfg config.Config, c *verify.Config) error {
+	read := func(name string) ([]byte, error) {
+		if in := path.Join(prefix, filepath.ToSlash(name)); fs.ValidPath(in) && !filepath.IsAbs(name) {
+			return fs.ReadFile(tree, in)
+		}
+		return nil, fs.ErrNotExist
+	}
+	c.Files = map[string]string{}
+	for _, t := range cfg.Tools {
+		if t.SchemaFile == "" {
+			continue
+		}
+		switch b, err := read(t.SchemaFile); {
+		case err == nil:
+			c.Files[t.SchemaFile] = regcase.SHA256(b)
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	if cfg.ToolsFile == "" {
+		return nil
+	}
+	b, err := read(cfg.ToolsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tools, err := catalog.Read(b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", cfg.ToolsFile, err)
+	}
+	c.Pinned, err = pinnedJSON(tools)
+	return err
+}
+
+// pinnedJSON is what of pinned tools decides what a rule sees: no titles and descriptions.
+func pinnedJSON(tools []catalog.Tool) ([]byte, error) {
+	type tool struct {
+		Name         string              `json:"name"`
+		Schema       jsontext.Value      `json:"schema"`
+		OutputSchema jsontext.Value      `json:"output_schema"`
+		Annotations  catalog.Annotations `json:"annotations"`
+		Effect       catalog.Effect      `json:"effect"`
+		Idempotent   bool                `json:"idempotent"`
+		Execution    map[string]any      `json:"execution"`
+	}
+	var out []tool
+	for _, t := range tools {
+		out = append(out, tool{t.Name, t.Schema, t.OutputSchema, t.Annotations, t.Effect, t.Idempotent, t.Execution})
+	}
+	return json.Marshal(out)
 }
 
 // setDirs are the directories to compare: those asked for, else the default one, and in any case those that base's configuration leads to and that

@@ -115,7 +115,7 @@ func (p Plan) begin() *check {
 			c.report.Retired++
 			continue
 		}
-		e.All = p.All
+		e.All, e.Alone = p.All, k.Changed
 		entrants = append(entrants, e)
 		c.by[k.ID] = k
 	}

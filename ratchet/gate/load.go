@@ -21,6 +21,7 @@ type Case struct {
 	Golden  *regcase.Golden         // as it was written by hand; nil of a case that was recorded
 	Schemas map[string]regcase.JSON // of the tools that the recording offers, by name: what an agent may ask for
 	Calls   []Call                  // of the recording, in order
+	Changed bool                    // base does not hold it as it is
 }
 
 // NewCase makes a case ready to be run. trace is its trace.json; where it cannot be read its tools have no schemas.

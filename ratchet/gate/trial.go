@@ -33,6 +33,7 @@ type Entrant struct {
 	Fixed  bool   // its runs are all that there will be: a miss is final
 	All    bool   // all of its N runs are made, decided or not, and no more: for comparing. A miss is final
 	Green  *Count // the best runs that the case records; a fall below them blocks a case that does not block otherwise
+	Alone  bool   // base holds it otherwise, or not at all: that base misses it too says nothing of base, and excuses no miss
 }
 
 // EntrantOf reads the terms of a case. n replaces the case's own number of runs where it is not 0. now decides whether a quarantine is over. A retired
@@ -95,9 +96,8 @@ type Outcome struct {
 // Trial decides which runs are still needed, and what they say. It is pure: give it what [Trial.Next] asked for, in any order. It is not safe for
 // concurrent use.
 type Trial struct {
-	against bool // there is a base to compare with
-	look    int  // 0: the first runs; then 1 to looks
-	from    int  // of all: what is before it wants nothing more in this look
+	look    int // 0: the first runs; then 1 to looks
+	from    int // of all: what is before it wants nothing more in this look
 	flagged int
 	all     []*series
 	by      map[string]*series
@@ -106,6 +106,7 @@ type Trial struct {
 
 type series struct {
 	Entrant
+	against bool     // there is a base to compare it with
 	runs    [3]tally // first, again, base
 	out     Outcome
 	done    bool
@@ -119,9 +120,12 @@ type tally struct {
 
 // NewTrial starts a trial of the entrants, in their order. against says that base can be run too.
 func NewTrial(entrants []Entrant, against bool) *Trial {
-	t := &Trial{against: against, by: map[string]*series{}}
+	t := &Trial{by: map[string]*series{}}
 	for _, e := range entrants {
-		s := &series{Entrant: e}
+		if e.Alone && !e.Blocks {
+			e.Green = nil // of the case as it was
+		}
+		s := &series{Entrant: e, against: against && !e.Alone}
 		s.out = Outcome{Case: e.Case, Holds: e.Blocks, P: 1}
 		t.all = append(t.all, s)
 		t.by[e.Case] = s
@@ -203,7 +207,7 @@ func (t *Trial) nextOf(s *series) (Want, State) {
 		return Want{}, Wait
 	}
 	base := s.tally(Base, true)
-	if t.against && !t.settled(s) && base.Runs()+base.pending < t.target(s) {
+	if s.against && !t.settled(s) && base.Runs()+base.pending < t.target(s) {
 		return Want{s.Case, Base, true}, Ready
 	}
 	return Want{}, busy(base)
@@ -218,7 +222,7 @@ func busy(t *tally) State {
 
 // target is how many fresh runs of a side this look wants.
 func (t *Trial) target(s *series) int {
-	if !t.against && s.Blocks {
+	if !s.against && s.Blocks {
 		return s.Terms.N
 	}
 	return lookRuns[t.look-1]
@@ -262,7 +266,7 @@ func (t *Trial) screen() {
 			s.end(Undecided, fmt.Sprintf("%d of %d runs were valid", first.Valid(), first.Runs()))
 		case s.Blocks && standing == missed && (s.Fixed || s.All):
 			s.end(Regression, fmt.Sprintf("passed %d of %d", first.Passed, first.Valid()))
-		case s.Blocks && standing == missed && s.Terms.Hard && !t.against:
+		case s.Blocks && standing == missed && s.Terms.Hard && !s.against:
 			s.end(Regression, "every run must pass")
 		case (s.Fixed || s.All) && standing == missed:
 			s.end(Miss, "still fails: it does not block before it is enforced")
@@ -289,12 +293,12 @@ func (t *Trial) judge() {
 		switch {
 		case 2*again.Valid() <= again.Runs():
 			s.end(Undecided, fmt.Sprintf("%d of %d fresh runs were valid", again.Valid(), again.Runs()))
-		case t.against && t.settled(s):
+		case s.against && t.settled(s):
 			s.end(Flaky, "missed, and fresh runs are good")
-		case !t.against && s.Blocks:
+		case !s.against && s.Blocks:
 			t.confirm(s)
 		default:
-			reference := s.reference(t.against)
+			reference := s.reference()
 			if 2*reference.Valid() <= reference.Runs() {
 				s.end(Undecided, fmt.Sprintf("%d of %d runs of base were valid", reference.Valid(), reference.Runs()))
 				continue
@@ -309,8 +313,8 @@ func (t *Trial) judge() {
 }
 
 // reference is what the fresh runs of head are compared with.
-func (s *series) reference(against bool) Count {
-	if against {
+func (s *series) reference() Count {
+	if s.against {
 		return s.tally(Base, true).Count
 	}
 	return *s.Green
@@ -323,13 +327,17 @@ func (t *Trial) confirm(s *series) {
 		s.end(Flaky, "missed, and with as many runs again it does not")
 		return
 	}
+	if s.Alone {
+		s.end(Regression, "missed, and runs again confirm it; the case is new or asserts something else than at base, so that base excuses nothing")
+		return
+	}
 	s.end(Regression, "missed, and runs again confirm it; name a base to tell a regression from drift of the model")
 }
 
 func (t *Trial) conclude(s *series, bad bool) {
-	again, reference := s.tally(Head, true).Count, s.reference(t.against)
+	again, reference := s.tally(Head, true).Count, s.reference()
 	than := "its own green runs"
-	if t.against {
+	if s.against {
 		than = "base"
 	}
 	hopeless := again.Rate() >= reference.Rate()-0.1
@@ -339,7 +347,7 @@ func (t *Trial) conclude(s *series, bad bool) {
 	case t.look < looks && !hopeless: // the next look sees more
 	case s.meets(again):
 		s.end(Flaky, "missed, and fresh runs are good")
-	case t.against && !s.meets(reference):
+	case s.against && !s.meets(reference):
 		s.end(Drift, fmt.Sprintf("base misses too (%d of %d): the model or a provider has moved", reference.Passed, reference.Valid()))
 	default:
 		s.end(Unsure, fmt.Sprintf("passed %d of %d, %s %d of %d: so few runs cannot tell that from chance (p = %.2g)", again.Passed, again.Valid(), than,

@@ -224,6 +224,30 @@ func TestDriftDoesNotBlock(t *testing.T) {
 	}
 }
 
+// What base misses too excuses no case that base does not hold as it is: somebody could ask for the impossible, break the agent, and call it drift.
+func TestBaseExcusesNoChangedCase(t *testing.T) {
+	for _, c := range []struct {
+		alone, blocks bool
+		word          Word
+		fails         bool
+	}{{false, true, Drift, false}, {true, true, Regression, true}, {true, false, Miss, false}} {
+		trial := NewTrial([]Entrant{{Case: "a", Terms: Terms{N: 5, Rate: 0.8}, Blocks: c.blocks, Alone: c.alone, Green: &Count{Passed: 5}}}, true)
+		for {
+			w, state := trial.Next()
+			if state != Ready {
+				break
+			}
+			if w.Side == Base && c.alone {
+				t.Errorf("%+v: base is run", c)
+			}
+			trial.Record(w, Fail)
+		}
+		if o := trial.Outcomes("")[0]; o.Word != c.word || o.Blocks != c.fails {
+			t.Errorf("%+v: %+v", c, o)
+		}
+	}
+}
+
 // Without a base a miss is confirmed before it blocks.
 func TestWithoutBase(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))

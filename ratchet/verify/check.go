@@ -22,14 +22,14 @@ func (v Version) Same(w Version) bool {
 }
 
 func (v Version) digests() map[string]string {
-	out := map[string]string{"config": string(canonical(v.Config.Values)) + string(canonical(v.Config.Waivers))}
+	out := map[string]string{"config": string(canonical(v.Config.Values)) + string(canonical(v.Config.Waivers)) + string(canonical(v.Config.Files)) + string(v.Config.Pinned)}
 	for dir, s := range v.Sets {
 		for place, e := range s.Cases {
 			out[dir+"/"+place] = e.TraceSHA + string(canonical(e.Case)) + string(canonical(e.Waivers)) + fmt.Sprint(e.Untracked)
 		}
 		out[dir+"/"+regcase.RenamesFile] = string(canonical(s.Renames))
 		for name, sum := range s.Stubs {
-			out[dir+"/"+name] = sum
+			out[dir+"/"+name] = fmt.Sprint(sum)
 		}
 		for id, g := range s.Goldens {
 			out[dir+"/"+regcase.GoldenDir+"/"+id] = g.Digest + g.State
@@ -50,7 +50,7 @@ type Options struct {
 
 // Check compares two versions. The error says that they cannot be compared at all; what is looser is in the report.
 func Check(base, head Version, o Options) (*Report, error) {
-	r := &Report{}
+	r := &Report{now: o.Now}
 	if o.Step == nil {
 		o.Step = func() {}
 	}
@@ -67,6 +67,7 @@ func Check(base, head Version, o Options) (*Report, error) {
 		if o.Oracle != nil {
 			r.red(o.Oracle, b, h, o.Step)
 		}
+		r.passable(o.Oracle, b, h)
 		r.waive(h, r.Findings[first:])
 	}
 	if err := r.config(base, head); err != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ type Config struct {
 	Severities map[string]string // by label, what holds where Values["severity"] says nothing
 	Waivers    []Waiver          // of the file beside it
 	Absent     bool              // there is no file: Values are the defaults
+	Pinned     jsontext.Value    // what tools_file holds: a JSON array of tools; nil: none
+	Files      map[string]string // sha256 of other files that Values name, by their name there; "" for one that is not in the repository
 }
 
 // WaiversOf is the file beside a pawl.yaml that states why it was loosened: pawl.waivers.yaml.
@@ -42,16 +45,32 @@ func CompareConfig(base, head Config) ([]Difference, error) {
 		return nil, fmt.Errorf("the configuration of head: %w", err)
 	}
 	d := &differ{}
+	d.put("/enabled", b.Enabled, h.Enabled, presence(b.Enabled, h.Enabled))
 	d.rules(b.Rules, h.Rules)
 	d.severities(base, head, b.Severity, h.Severity)
 	d.policies(b.Policy, h.Policy)
 	d.named("/custom", "name", b.Custom, h.Custom, "why", "fix")
 	d.named("/tools", "name", b.Tools, h.Tools)
+	d.declared("/tools", b.Tools, h.Tools)
+	d.schemas(base, head, b.Tools)
 	d.absorb(b.Absorb, h.Absorb)
 	d.put("/ghpr/mode", b.GHPR.Mode, h.GHPR.Mode, higher(modes[b.GHPR.Mode], modes[h.GHPR.Mode]))
 	d.put("/ingest/drop", b.Ingest.Drop, h.Ingest.Drop, values(b.Ingest.Drop, h.Ingest.Drop).turned()) // what is not there no rule sees
 	d.put("/ingest/mask", b.Ingest.Mask, h.Ingest.Mask, values(b.Ingest.Mask, h.Ingest.Mask).turned())
 	same(d, "/tools_file", b.ToolsFile, h.ToolsFile)
+	if err := d.pinned(base, head); err != nil {
+		return nil, err
+	}
+	d.put("/assemble/max_spans", b.Assemble.MaxSpans, h.Assemble.MaxSpans, higher(b.Assemble.MaxSpans, h.Assemble.MaxSpans)) // what is cut off no rule sees
+	d.put("/assemble/max_bytes", b.Assemble.MaxBytes, h.Assemble.MaxBytes, sizes(b.Assemble.MaxBytes, h.Assemble.MaxBytes))
+	for _, wait := range []string{"hold", "cool_down", "warm_up"} {
+		was, is := pause(b.GHPR.Limits[wait]), pause(h.GHPR.Limits[wait])
+		if is > maxPause && is > was {
+			d.put("/ghpr/limits/"+wait, b.GHPR.Limits[wait], h.GHPR.Limits[wait], Looser)
+		}
+	}
+	same(d, "/gate/embeddings/base_url", b.Gate.Embeddings.BaseURL, h.Gate.Embeddings.BaseURL) // who says that a reply means the same
+	same(d, "/gate/embeddings/model", b.Gate.Embeddings.Model, h.Gate.Embeddings.Model)
 	d.put("/gate/live_tools", b.Gate.LiveTools, h.Gate.LiveTools, among(b.Gate.LiveTools, h.Gate.LiveTools).turned())
 	d.targets(b.Targets, h.Targets)
 	for _, kind := range []string{"models", "prompts", "tools"} {
@@ -60,7 +79,40 @@ func CompareConfig(base, head Config) ([]Difference, error) {
 	return d.out, nil
 }
 
+// maxPause is how long a wait before a pull request may be and still be one: beyond it none comes.
+const maxPause = 30 * 24 * time.Hour
+
+func pause(v jsontext.Value) time.Duration {
+	var text string
+	if json.Unmarshal(v, &text) != nil {
+		return 0
+	}
+	d, _ := time.ParseDuration(text)
+	return d
+}
+
+// sizes compares two sizes in bytes, such as 10MiB.
+func sizes(base, head string) Relation {
+	if base == head {
+		return Equal
+	}
+	b, okB := size(base)
+	h, okH := size(head)
+	if !okB || !okH {
+		return Unordered
+	}
+	return higher(b, h)
+}
+
+func size(text string) (float64, bool) {
+	n := strings.TrimRight(text, "KMGiB")
+	unit, ok := map[string]float64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[text[len(n):]]
+	x, err := strconv.ParseFloat(n, 64)
+	return x * unit, ok && err == nil
+}
+
 type settings struct {
+	Enabled  bool                                 `json:"enabled"`
 	Rules    map[string]map[string]jsontext.Value `json:"rules"`
 	Severity map[string]string                    `json:"severity"`
 	Policy   []policy                             `json:"policy"`
@@ -68,15 +120,24 @@ type settings struct {
 	Tools    []map[string]jsontext.Value          `json:"tools"`
 	Absorb   absorb                               `json:"absorb"`
 	GHPR     struct {
-		Mode string `json:"mode"`
+		Mode   string                    `json:"mode"`
+		Limits map[string]jsontext.Value `json:"limits"`
 	} `json:"ghpr"`
+	Assemble struct {
+		MaxSpans int    `json:"max_spans"`
+		MaxBytes string `json:"max_bytes"`
+	} `json:"assemble"`
 	Ingest struct {
 		Drop []jsontext.Value `json:"drop"`
 		Mask []jsontext.Value `json:"mask"`
 	} `json:"ingest"`
 	ToolsFile jsontext.Value `json:"tools_file"`
 	Gate      struct {
-		LiveTools []string `json:"live_tools"`
+		LiveTools  []string `json:"live_tools"`
+		Embeddings struct {
+			BaseURL *string `json:"base_url"`
+			Model   *string `json:"model"`
+		} `json:"embeddings"`
 	} `json:"gate"`
 	Targets []jsontext.Value    `json:"targets"`
 	Watch   map[string][]string `json:"watch"`
@@ -219,9 +280,13 @@ func (d *differ) named(field, key string, base, head []map[string]jsontext.Value
 				delete(e, f)
 			}
 			var name string
-			if json.Unmarshal(e[key], &name) == nil {
-				out[name] = e
+			if json.Unmarshal(e[key], &name) != nil {
+				continue
 			}
+			if _, twice := out[name]; twice {
+				e["/twice"] = jsontext.Value("true") // which of the two counts is not said
+			}
+			out[name] = e
 		}
 		return out
 	}
@@ -233,6 +298,56 @@ func (d *differ) named(field, key string, base, head []map[string]jsontext.Value
 			d.put(under(field, name), b[name], nil, Looser)
 		}
 	}
+}
+
+// declared looks at tools that base says nothing of. What is declared harmless runs for real in a check, may be sent twice, and no rule asks what became
+// of it; any other declaration lets rules see more.
+func (d *differ) declared(field string, base, head []map[string]jsontext.Value) {
+	for _, t := range head {
+		if slices.ContainsFunc(base, func(b map[string]jsontext.Value) bool { return string(b["name"]) == string(t["name"]) }) {
+			continue
+		}
+		var said struct {
+			ExternalAPI string `json:"external_api"`
+		}
+		_ = json.Unmarshal(t["execution"], &said) // null, or a mapping: the configuration was checked
+		if string(t["effect"]) == `"read"` || string(t["idempotent"]) == "true" || said.ExternalAPI == "never" {
+			var name string
+			_ = json.Unmarshal(t["name"], &name)
+			d.put(under(field, name), nil, t, Unordered)
+		}
+	}
+}
+
+// schemas holds the files of schemas that base names to what they say.
+func (d *differ) schemas(base, head Config, tools []map[string]jsontext.Value) {
+	for _, t := range tools {
+		var name, file string
+		if json.Unmarshal(t["schema_file"], &file) == nil && file != "" && json.Unmarshal(t["name"], &name) == nil {
+			same(d, under("/tools", name)+"/schema_file/sha256", base.Files[file], head.Files[file])
+		}
+	}
+}
+
+// pinned compares the tools of tools_file, one by one.
+func (d *differ) pinned(base, head Config) error {
+	var b, h []map[string]jsontext.Value
+	for _, side := range []struct {
+		tools jsontext.Value
+		into  *[]map[string]jsontext.Value
+	}{{base.Pinned, &b}, {head.Pinned, &h}} {
+		if side.tools == nil {
+			continue
+		}
+		if err := json.Unmarshal(side.tools, side.into); err != nil {
+			return fmt.Errorf("tools_file: %w", err)
+		}
+	}
+	d.named("/tools_file", "name", b, h)
+	if base.Pinned != nil { // else the file itself is what is new
+		d.declared("/tools_file", b, h)
+	}
+	return nil
 }
 
 var modes = map[string]int{"off": 1, "preview": 2, "open": 3}
@@ -290,10 +405,37 @@ func (r *Report) config(was, is Version) error {
 			r.Findings = append(r.Findings, &Finding{Kind: Loosened, Path: head.Path, Difference: d, Why: sentence(d), Waivable: true})
 		}
 	}
+	for _, name := range fresh(base, head) {
+		r.note(head.Path, "the new rule %s is blocking: what other rules find on the calls that it names counts as its consequence, and opens no group", name)
+	}
 	if _, ok := beyond(base.Waivers, head.Waivers); !ok {
 		r.Findings = append(r.Findings, &Finding{Kind: Rewritten, Path: WaiversOf(head.Path), Why: "waivers that were there before were changed or removed: that file is only added to"})
 	}
 	return nil
+}
+
+// fresh are the team's own blocking rules that base does not have.
+func fresh(base, head Config) (names []string) {
+	var b, h struct {
+		Custom []struct {
+			Name     string `json:"name"`
+			Severity string `json:"severity"`
+		} `json:"custom"`
+	}
+	if json.Unmarshal(base.Values, &b) != nil || json.Unmarshal(head.Values, &h) != nil {
+		return nil
+	}
+	for _, rule := range h.Custom {
+		if rule.Severity == "blocking" && !slices.ContainsFunc(b.Custom, func(o struct {
+			Name     string `json:"name"`
+			Severity string `json:"severity"`
+		}) bool {
+			return o.Name == rule.Name
+		}) {
+			names = append(names, rule.Name)
+		}
+	}
+	return names
 }
 
 // comparePrices holds the team's prices to what they were: they decide whether a run stays under a ceiling in money.

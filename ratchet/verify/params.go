@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"slices"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -11,16 +9,17 @@ import (
 
 // lessIsStricter lists the frozen parameters of pawl's rules of which a smaller number can only make the rule speak more often. Of any other
 // parameter nobody has shown which way it works, so that another value is unordered. Each entry has its reason, and the property test of this package
-// judges runs by both values.
-var lessIsStricter = map[string][]string{
+// judges runs by both values. The number is the least that makes sense: below it the rule speaks of healthy runs, and a case that nothing passes
+// blocks nothing.
+var lessIsStricter = map[string]map[string]float64{
 	"loop": {
-		"warn",  // repetitions with equal results from which it is a warning: a run with enough for many has enough for few
-		"match", // the same, from which it is blocking
-		"poll",  // the same, of changing results
+		"warn":  2, // repetitions with equal results from which it is a warning: a run with enough for many has enough for few
+		"match": 2, // the same, from which it is blocking
+		"poll":  2, // the same, of changing results
 	},
 	"context_overflow": {
-		"warn",  // share of the window from which it is a warning
-		"match", // share of the window from which it is blocking
+		"warn":  0.1, // share of the window from which it is a warning
+		"match": 0.1, // share of the window from which it is blocking
 	},
 }
 
@@ -56,14 +55,15 @@ func paramRelation(rule, name string, base, head jsontext.Value) Relation {
 	if string(base) == string(head) {
 		return Equal
 	}
-	if base.Kind() != '0' || head.Kind() != '0' || !slices.Contains(lessIsStricter[rule], name) {
+	least, ordered := lessIsStricter[rule][name]
+	if base.Kind() != '0' || head.Kind() != '0' || !ordered {
 		return Unordered
 	}
 	var b, h float64
 	if json.Unmarshal(base, &b) != nil || json.Unmarshal(head, &h) != nil {
 		return Unordered
 	}
-	if b == h {
+	if b == h || h < b && h < least {
 		return Unordered // the same number, spelled otherwise: nothing asks for that
 	}
 	return lower(b, h)

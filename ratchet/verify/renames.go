@@ -80,6 +80,9 @@ func (s *Set) renameStub(n regcase.Rename) error {
 	if !ok || old.Executable {
 		return nil
 	}
+	if other, taken := s.stubs[n.To]; taken && n.Field == "" {
+		return fmt.Errorf("%s answers for %s already: two names that become one are another test", other.Path, n.To)
+	}
 	to := rename.Stub(n, regcase.Stubs{APIVersion: regcase.APIVersion, Kind: regcase.StubsKind, Tool: old.Tool, Answers: old.Answers})
 	b, err := regcase.EncodeStubs(to)
 	if err != nil {
@@ -87,16 +90,11 @@ func (s *Set) renameStub(n regcase.Rename) error {
 	}
 	f := regcase.StubFile{Path: regcase.StubsDir + "/" + regcase.StubName(to.Tool) + ".yaml", Tool: to.Tool, Answers: to.Answers, SHA256: regcase.SHA256(b)}
 	delete(s.Stubs, old.Path)
-	s.Stubs[f.Path] = stubText(f)
+	s.Stubs[f.Path] = stubOf(f)
 	s.stubs = maps.Clone(s.stubs)
 	delete(s.stubs, n.Tool)
 	s.stubs[f.Tool] = f
 	return nil
-}
-
-// stubText is what two versions of a tool's answers are compared by.
-func stubText(f regcase.StubFile) string {
-	return fmt.Sprintf("%s %t %s", f.SHA256, f.Executable, f.Tool)
 }
 
 // beyond returns what head has after base. ok is false if base's are not all there, first and as they were.

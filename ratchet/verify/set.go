@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-dev/pawl/classify/catalog"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
@@ -16,13 +17,22 @@ type Set struct {
 	Dir      string            // in the repository, with forward slashes
 	Cases    map[string]*Entry // by directory inside the set; specimens lie below their case
 	Renames  []regcase.Rename  // of renames.yaml
-	Stubs    map[string]string // digest, whether it is executed, and tool of the team's own tool answers, by path inside the set
+	Stubs    map[string]Stub   // the team's own tool answers, by path inside the set
 	Goldens  map[string]Golden // cases written by hand, by id
 	Problems []Problem         // what could not be read, or has no place in a set
 
 	files fs.FS // what lies in Dir
 	stubs map[string]regcase.StubFile
 }
+
+// Stub is what a file of the team's tool answers is compared by.
+type Stub struct {
+	SHA256     string
+	Executable bool
+	Tool       string
+}
+
+func stubOf(f regcase.StubFile) Stub { return Stub{f.SHA256, f.Executable, f.Tool} }
 
 // Entry is a case, or a further specimen of one.
 type Entry struct {
@@ -75,6 +85,7 @@ const (
 	Blind      Kind = "blind"      // this pawl does not see the recorded failure
 	Deselected Kind = "deselected" // the configuration no longer leads to the set
 	Emptied    Kind = "emptied"    // nothing is left to run
+	Broken     Kind = "broken"     // no run can be judged by it, or none can pass
 	Idle       Kind = "idle"       // a waiver of nothing, which a later change could lean on
 	Bulk       Kind = "bulk"       // more cases at once than a reviewer would look at
 )
@@ -103,6 +114,8 @@ type Report struct {
 	Tightened int // cases that are stricter
 	Findings  []*Finding
 	Notes     []Note
+
+	now time.Time
 }
 
 // Open lists the findings that no waiver lets through; all of them where waivers do not count.
@@ -211,6 +224,9 @@ func (r *Report) head(base, head *Set, dir string, now time.Time) {
 	}
 	if !known {
 		r.New++
+		if why := frail(c); len(why) > 0 && c.State.Name != regcase.Retired {
+			r.note(file, "a new case that is weak from the start: %s", strings.Join(why, "; "))
+		}
 		if c.State.Name == regcase.Retired || c.State.Name == regcase.Quarantined {
 			bad("/state", "a new case enters pending or enforced: this one would hold the place of its failure and never block")
 		}
@@ -238,14 +254,15 @@ func (r *Report) problems(base, head *Set) {
 	}
 }
 
-// stubs compares the team's own tool answers: a run of the agent sees them. A new one shadows the healthy results that cases hold.
+// stubs compares the team's own tool answers: a run of the agent sees them. A new one goes before the healthy results that cases hold; where a case
+// holds no answer that fits, it answers what could not be judged before.
 func (r *Report) stubs(base, head *Set) {
 	add := func(name string, was, is regcase.JSON, why string) {
 		r.Findings = append(r.Findings, &Finding{Kind: Loosened, Path: head.Dir + "/" + name, Difference: Difference{Field: "/" + name, Base: was, Head: is, Relation: Unordered}, Why: why, Waivable: true})
 	}
 	value := func(s *Set, name string) regcase.JSON {
-		if content, ok := s.Stubs[name]; ok {
-			return canonical("sha256:" + strings.Fields(content)[0])
+		if stub, ok := s.Stubs[name]; ok {
+			return canonical("sha256:" + stub.SHA256)
 		}
 		return nil
 	}
@@ -255,24 +272,32 @@ func (r *Report) stubs(base, head *Set) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(head.Stubs)) {
-		_, tool, _ := strings.Cut(head.Stubs[name], "e ") // after true or false
-		if id := shadows(base, tool); base.Stubs[name] == "" && id != "" {
-			add(name, nil, value(head, name), "it goes before the healthy result that "+id+" holds of the tool")
+		if _, known := base.Stubs[name]; known {
+			continue
+		}
+		stub := head.Stubs[name]
+		if healthy := base.holding(stub.Tool, "healthy"); len(healthy) > 0 {
+			add(name, nil, value(head, name), "it goes before the healthy result that "+healthy[0]+" holds of the tool")
+		} else if recorded := base.holding(stub.Tool, "recording"); len(recorded) > 0 {
+			r.note(head.Dir+"/"+name, "it answers calls of %s that %d cases of base, such as %s, hold no answer for: runs that could not be judged may pass by it", stub.Tool, len(recorded), recorded[0])
+		}
+		if stub.Executable {
+			r.note(head.Dir+"/"+name, "what a program answers may hang on files that are not compared")
 		}
 	}
 }
 
-// shadows names a case that holds a healthy result of a tool, "" if none does.
-func shadows(base *Set, tool string) string {
-	for _, dir := range slices.Sorted(maps.Keys(base.Cases)) {
-		c := &base.Cases[dir].Case
-		for _, f := range c.Fixtures {
-			if f.From == "healthy" && tool == f.Tool {
-				return c.ID
-			}
+// holding lists the cases that hold an answer of a tool from there, whatever prefix an SDK gives its name: the gate looks for them so, too.
+func (s *Set) holding(tool, from string) (ids []string) {
+	for _, dir := range slices.Sorted(maps.Keys(s.Cases)) {
+		c := &s.Cases[dir].Case
+		if slices.ContainsFunc(c.Fixtures, func(f regcase.Fixture) bool {
+			return f.From == from && catalog.Normalise(f.Tool) == catalog.Normalise(tool)
+		}) {
+			ids = append(ids, c.ID)
 		}
 	}
-	return ""
+	return ids
 }
 
 // sentence says what a difference does.

@@ -103,7 +103,8 @@ func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 
 func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	safe := []string{"--no-pager", "--no-replace-objects", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
-		"-c", "core.attributesFile=" + os.DevNull, "-c", "protocol.allow=never", "-c", "core.quotePath=false"}
+		"-c", "core.attributesFile=" + os.DevNull, "-c", "protocol.allow=never", "-c", "core.quotePath=false",
+		"-c", "advice.graftFileDeprecated=false"}
 	cmd := exec.CommandContext(ctx, "git", append(safe, args...)...)
 	cmd.Dir = dir
 	for _, v := range os.Environ() {

@@ -44,43 +44,78 @@ type node struct {
 
 // Tree reads the tree of a commit, given by its id. Paths, where given, are the only ones that it holds.
 func (r *Repo) Tree(ctx context.Context, commit string, paths ...string) (*Tree, error) {
-	args := append([]string{"ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--"}, paths...)
+	args := append([]string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit, "--"}, paths...)
 	list, err := git(ctx, r.top, args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %.12s: %w", commit, err)
 	}
 	t := &Tree{nodes: map[string]*node{".": {name: ".", mode: fs.ModeDir | 0o755}}}
+	var trees []string
 	for line := range bytes.SplitSeq(list, []byte{0}) {
-		if len(line) > 0 {
-			if err := t.add(string(line)); err != nil {
-				return nil, fmt.Errorf("reading commit %.12s: %w", commit, err)
-			}
+		if len(line) == 0 {
+			continue
+		}
+		id, err := t.add(string(line))
+		if err != nil {
+			return nil, fmt.Errorf("reading commit %.12s: %w", commit, err)
+		}
+		if id != "" {
+			trees = append(trees, id)
 		}
 	}
 	for _, n := range t.nodes {
 		slices.Sort(n.children)
 	}
-	return t, t.start(ctx, r.top)
+	if err := t.start(ctx, r.top); err != nil {
+		return nil, err
+	}
+	if err := t.proven(commit, trees); err != nil {
+		_ = t.Close()
+		return nil, fmt.Errorf("reading commit %.12s: %w", commit, err)
+	}
+	return t, nil
 }
 
-// add takes one line of ls-tree: mode, type, id and size, a tab, the path.
-func (t *Tree) add(line string) error {
+// proven says that the commit, and every directory of it that was listed, hold what their names say.
+func (t *Tree) proven(commit string, trees []string) error {
+	body, err := t.object(commit, "commit")
+	if err != nil {
+		return err
+	}
+	line, _, _ := bytes.Cut(body, []byte{'\n'})
+	root, ok := strings.CutPrefix(string(line), "tree ")
+	if !ok {
+		return fmt.Errorf("commit %.12s names no tree", commit)
+	}
+	for _, id := range append(trees, root) {
+		if _, err := t.object(id, "tree"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes one line of ls-tree: mode, type, id and size, a tab, the path. Of a directory it returns the id: its files have lines of their own.
+func (t *Tree) add(line string) (tree string, err error) {
 	meta, name, ok := strings.Cut(line, "\t")
 	f := strings.Fields(meta)
 	if !ok || len(f) != 4 {
-		return fmt.Errorf("unexpected line %q", line)
+		return "", fmt.Errorf("unexpected line %q", line)
+	}
+	if f[1] == "tree" {
+		return f[2], nil
 	}
 	if !fs.ValidPath(name) {
-		return nil // not text: nothing that a set or pawl.yaml could be
+		return "", nil // not text: nothing that a set or pawl.yaml could be
 	}
 	n := &node{name: path.Base(name), id: f[2], mode: modes[f[0]]}
 	if _, known := modes[f[0]]; !known {
-		return fmt.Errorf("%s has the unknown mode %s", name, f[0])
+		return "", fmt.Errorf("%s has the unknown mode %s", name, f[0])
 	}
 	n.size, _ = strconv.ParseInt(f[3], 10, 64) // a submodule has none
 	t.nodes[name] = n
 	t.hang(name)
-	return nil
+	return "", nil
 }
 
 var modes = map[string]fs.FileMode{"100644": 0o644, "100755": 0o755, "100664": 0o644, "120000": fs.ModeSymlink | 0o777, "160000": fs.ModeIrregular}
@@ -125,8 +160,11 @@ func (t *Tree) Close() error {
 	return t.batch.Wait()
 }
 
-// blob reads one object by its id.
-func (t *Tree) blob(id string) ([]byte, error) {
+// blob reads one file by its id.
+func (t *Tree) blob(id string) ([]byte, error) { return t.object(id, "blob") }
+
+// object reads one object of a kind by its id.
+func (t *Tree) object(id, kind string) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, err := io.WriteString(t.in, id+"\n"); err != nil {
@@ -137,7 +175,7 @@ func (t *Tree) blob(id string) ([]byte, error) {
 		return nil, fmt.Errorf("git cat-file: %w", err)
 	}
 	f := strings.Fields(head)
-	if len(f) != 3 || f[1] != "blob" {
+	if len(f) != 3 || f[1] != kind {
 		return nil, fmt.Errorf("object %.12s is not here (a partial clone?): %s", id, strings.TrimSpace(head))
 	}
 	n, err := strconv.Atoi(f[2])
@@ -148,19 +186,19 @@ func (t *Tree) blob(id string) ([]byte, error) {
 	if _, err := io.ReadFull(t.out, body); err != nil {
 		return nil, fmt.Errorf("git cat-file: %w", err)
 	}
-	if !is(id, body[:n]) {
+	if !is(id, kind, body[:n]) {
 		return nil, fmt.Errorf("object %.12s does not hold what its name says: the repository is damaged, git fsck tells more", id)
 	}
 	return body[:n], nil
 }
 
-// is says that a blob has this id: git itself takes a loose object's word for it.
-func is(id string, body []byte) bool {
+// is says that an object has this id: git itself takes a loose object's word for it.
+func is(id, kind string, body []byte) bool {
 	h := sha1.New()
 	if len(id) == 2*sha256.Size {
 		h = sha256.New()
 	}
-	fmt.Fprintf(h, "blob %d\x00", len(body))
+	fmt.Fprintf(h, "%s %d\x00", kind, len(body))
 	h.Write(body)
 	return hex.EncodeToString(h.Sum(nil)) == id
 }
