@@ -65,7 +65,7 @@ type Options struct {
 // more is sent.
 type Save func(ctx context.Context, in Intent) error
 
-// Reconciler drives intents. It is safe for concurrent use; writes leave one at a time.
+// Reconciler drives intents. It is safe for concurrent use; the writes to a repository leave one at a time.
 type Reconciler struct {
 	lg      *slog.Logger
 	mode    Mode
