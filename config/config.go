@@ -22,6 +22,7 @@ type Config struct {
 	Ingest    Ingest             `yaml:"ingest" doc:"what the receivers take and what they remove before anything is stored"`
 	Assemble  Assemble           `yaml:"assemble" doc:"when a trace is complete and how long it is kept"`
 	Webhooks  map[Source]Webhook `yaml:"webhooks" doc:"monitoring tools that may flag a trace, by source"`
+	Flags     Flags              `yaml:"flags" doc:"what others say of traces, by webhooks and POST /v1/flags"`
 	Judge     Judge              `yaml:"judge" doc:"the optional model that is asked when no rule explains a failure"`
 	GHPR      GHPR               `yaml:"ghpr" doc:"pull requests"`
 	Policy    []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
@@ -128,7 +129,33 @@ type Assemble struct {
 
 // Webhook is one monitoring tool that may flag traces.
 type Webhook struct {
-	Secret Secret `yaml:"secret" required:"true" doc:"signing secret or bearer token, as the tool sends it"`
+	Secret     Secret        `yaml:"secret" required:"true" doc:"signing secret or bearer token, as the tool sends it"`
+	Previous   Secret        `yaml:"previous" null:"none" doc:"the secret before it, taken too while it is changed"`
+	Proof      string        `yaml:"proof" null:"the tool's own way, else any of bearer, basic and header:X-Pawl-Token" doc:"how a tool that signs nothing shows the secret: bearer, basic (the secret is user:password), header:NAME, query:NAME or field:/POINTER"`
+	TimeHeader string        `yaml:"time_header" null:"no time is signed" doc:"of Grafana: the header that its contact point puts the signed time into"`
+	Fields     WebhookFields `yaml:"fields" doc:"of a tool whose payload is a template: where things stand in it, where yours differs from pawl's"`
+}
+
+// WebhookFields say where a payload holds what a flag is made of: a JSON pointer, or a text with {/pointer} and {@Header} in it.
+type WebhookFields struct {
+	Trace    string `yaml:"trace" null:"as the template has it" doc:"the trace's id"`
+	Service  string `yaml:"service" null:"as the template has it" doc:"of a window: service.name, or tags with service:NAME among them"`
+	Session  string `yaml:"session" null:"as the template has it" doc:"of a window: the session's id"`
+	From     string `yaml:"from" null:"as the template has it" doc:"begin of the window"`
+	To       string `yaml:"to" null:"as the template has it" doc:"end of the window"`
+	At       string `yaml:"at" null:"as the template has it" doc:"when it happened; without from and to the five minutes before are the window"`
+	Reason   string `yaml:"reason" null:"as the template has it" doc:"what the tool says, shown as a quotation"`
+	Link     string `yaml:"link" null:"as the template has it" doc:"the tool's page"`
+	Severity string `yaml:"severity" null:"as the template has it" doc:"in the tool's words"`
+	Project  string `yaml:"project" null:"as the template has it" doc:"in the tool's words"`
+	Dedup    string `yaml:"dedup" null:"as the template has it" doc:"what is the same each time that one delivery is sent"`
+	Firing   string `yaml:"firing" null:"as the template has it" doc:"/pointer=word|word: only where one of the words stands there something is bad"`
+	Test     string `yaml:"test" null:"as the template has it" doc:"/pointer=word|word: where one of the words stands there it is a test"`
+}
+
+// Flags says how long a flag waits.
+type Flags struct {
+	Wait Duration `yaml:"wait" doc:"how long a flag waits for its trace before it is said not to be found"`
 }
 
 // Judge is the optional model that is asked when no rule explains a failure.

@@ -134,13 +134,13 @@ var labels = []string{
 	"upstream_error", "wrong_subagent_routing",
 }
 
-// Source is a kind of monitoring webhook, answered at /webhooks/<source>.
+// Source is a kind of monitoring webhook, answered at /webhooks/<source>. GitHub's is under ghpr.webhook_secrets.
 type Source string
 
 // Values lists the sources.
 func (Source) Values() []string {
 	return []string{
-		"alertmanager", "arize", "braintrust", "cloudevents", "datadog", "elastic", "generic", "github", "grafana",
-		"honeycomb", "langfuse", "langsmith", "newrelic", "opik", "pagerduty", "sentry", "standard",
+		"alertmanager", "arize", "braintrust", "cloudevents", "datadog", "elastic", "generic", "grafana",
+		"honeycomb", "langfuse", "langsmith", "mlflow", "newrelic", "opik", "pagerduty", "sentry", "standard",
 	}
 }

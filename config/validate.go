@@ -72,7 +72,7 @@ func (c Config) samePorts() []conflict {
 		}
 		taken[port] = l.key
 	}
-	if c.Listen.Webhooks != "" && len(c.Webhooks) == 0 {
+	if c.Listen.Webhooks != "" && len(c.Webhooks)+len(c.GHPR.Hooks) == 0 {
 		found = append(found, conflict{"listen.webhooks", "`listen.webhooks` is set and `webhooks` names no source, so nothing would answer there",
 			"name a source with its secret under `webhooks`"})
 	}
@@ -146,12 +146,18 @@ func (c Config) times() []conflict {
 				steps[i].key, steps[i].d, steps[i+1].key, steps[i+1].d), "root_grace <= idle_timeout <= max_age <= retention"})
 		}
 	}
+	if c.Flags.Wait > maxFlagWait {
+		found = append(found, conflict{"flags.wait", fmt.Sprintf("`flags.wait` (%s) is longer than flags are kept (%s)", c.Flags.Wait, maxFlagWait), "an hour is usual"})
+	}
 	if longest := min(maxSessionQuiet, c.Assemble.Retention); c.Absorb.SessionQuiet > longest {
 		found = append(found, conflict{"absorb.session_quiet", fmt.Sprintf("`absorb.session_quiet` (%s) is longer than what is known of a session is kept (%s)",
 			c.Absorb.SessionQuiet, longest), "minutes, and no more than assemble.retention"})
 	}
 	return found
 }
+
+// maxFlagWait leaves time to see what was not found before it is forgotten, a week after its last change.
+const maxFlagWait = Duration(6 * 24 * time.Hour)
 
 // maxSessionQuiet leaves time to judge a session before it is forgotten, a day after its last trace.
 const maxSessionQuiet = Duration(12 * time.Hour)
