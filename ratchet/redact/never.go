@@ -19,7 +19,9 @@ var never = []struct {
 	{Secret, []string{"gh", "sk_", "rk_", "hf_", "npm_"}, regexp.MustCompile(`\b(?:ghp|gho|ghu|ghs|ghr|github_pat|sk_live|rk_live|hf|npm)_\w{20,}`), func(v string) bool { return onlyDigits(v) != "" }},
 	{Secret, []string{"sk-", "glpat-", "xox"}, regexp.MustCompile(`\b(?:sk-(?:ant|proj|or|lf)|glpat|xox[abp])-[\w-]{16,}`), func(v string) bool { return onlyDigits(v) != "" }},
 	{Secret, []string{"akia", "asia", "aiza"}, regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{35}`), nil},
-	{Secret, []string{"bearer "}, regexp.MustCompile(`(?i)bearer [\w.~+/-]{16,}`), func(v string) bool { return onlyDigits(v) != "" && !standIn.MatchString(v[len("bearer "):min(len(v), len("bearer secret-1"))]) }},
+	{Secret, []string{"bearer "}, regexp.MustCompile(`(?i)bearer [\w.~+/-]{16,}`), func(v string) bool {
+		return onlyDigits(v) != "" && !standIn.MatchString(v[len("bearer "):min(len(v), len("bearer secret-1"))])
+	}},
 	{IBAN, nil, regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b`), leakedIBAN},
 	{Card, nil, regexp.MustCompile(`\b[3-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}\b`), leakedCard},
 }
@@ -86,6 +88,9 @@ func (h *hunter) patterns(v view, lower string) {
 				m[1]+1 < len(v.text) && strings.IndexByte("-.,:", v.text[m[1]]) >= 0 && v.text[m[1]+1] >= '0' && v.text[m[1]+1] <= '9')
 			inEscape := m[0] > 0 && v.text[m[0]-1] == '\\'                                    // its own view shows it whole
 			if v.joined && p.kind == Card && (v.lines || !strings.ContainsAny(found, " -")) { // columns of numbers
+				continue
+			}
+			if v.joined && p.kind == Email && !v.address(m[0], m[1]) {
 				continue
 			}
 			if !pathLike && !inEscape && !h.r.keep[found] && (p.ok == nil || p.ok(found)) && v.whole(m, p.re, p.ok) {
