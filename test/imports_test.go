@@ -51,7 +51,7 @@ var layers = []layer{
 	{"classify/sight", []string{"classify", "ingest/trajectory"}},
 	{"classify/lineage", []string{"classify", "ingest/trajectory"}},
 	{"classify/judge", []string{"classify", "ingest/trajectory"}},
-	{"classify/triage", []string{"classify", "classify/sight", "classify/lineage", "ratchet", "ratchet/regcase", "ingest/trajectory", "ghpr"}},
+	{"classify/triage", []string{"classify", "classify/sight", "classify/lineage", "ratchet", "ratchet/regcase", "ingest/trajectory", "ingest/flag", "ghpr"}},
 	{"classify/internal/texttraj", []string{"ingest/trajectory"}},
 	{"classify", []string{"ingest/trajectory", "classify/catalog", "classify/baseline", "classify/price"}},
 

@@ -156,6 +156,7 @@ func (h *handler) services(w http.ResponseWriter, r *http.Request) {
 type traceAnswer struct {
 	Line       classify.Line          `json:"line"`
 	Trajectory *trajectory.Trajectory `json:"trajectory"`
+	Said       []said                 `json:"said"` // what outsiders say of it, a quotation each
 }
 
 func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
@@ -165,5 +166,5 @@ func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tr := trajectory.Build(t)
-	h.answer(w, traceAnswer{classify.NewLine(tr, h.src.Judge(tr)), tr}, nil)
+	h.answer(w, traceAnswer{classify.NewLine(tr, h.src.Judge(tr)), tr, append([]said{}, h.flagsOf(tr.TraceID)...)}, nil)
 }

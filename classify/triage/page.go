@@ -41,6 +41,7 @@ type pageData struct {
 	Batches  []batch
 	Services []ratchet.Service
 	Sums     []sum
+	Flags    []flagged
 	Now      time.Time
 }
 
@@ -63,7 +64,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 		h.answer(w, nil, err)
 		return
 	}
-	d := pageData{Groups: gs, Services: services, Now: time.Now(), Sums: sums(gs)}
+	d := pageData{Groups: gs, Services: services, Now: time.Now(), Sums: sums(gs), Flags: h.flagList()}
 	for i := range bs {
 		d.Batches = append(d.Batches, showBatch(&bs[i]))
 	}
@@ -92,7 +93,8 @@ func (h *handler) tracePage(w http.ResponseWriter, r *http.Request) {
 		Trajectory *trajectory.Trajectory
 		Report     classify.Report
 		Steps      []shownStep
-	}{tr, h.src.Judge(tr), steps(tr)})
+		Said       []said
+	}{tr, h.src.Judge(tr), steps(tr), h.flagsOf(tr.TraceID)})
 }
 
 // shownStep is a step in words.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ingest/flag"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
 )
@@ -35,6 +36,9 @@ type Source struct {
 	Open     func(ctx context.Context, repo, who string) error                                   // ends a repository's warm-up, or a stop
 	Erase    func(ctx context.Context, subject string, dry bool) (Erasure, error)                // nil as Kept
 	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string        // of all groups: why one is where it is, in words
+	Flags    func(n int) []ratchet.Flagged                                                       // the latest flags; nil: none
+	Flagged  func(traceID string) *ratchet.Flagged                                               // of a trace, nil for none
+	Flag     func(ctx context.Context, who string, body []byte) (flag.Flag, error)               // stores a flag: *Unusable, *Busy
 }
 
 // ErrNotFound says that what was asked for is not there.
@@ -68,6 +72,8 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/batches", h.batches)
 	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
 	mux.HandleFunc("GET /v1/services", h.services)
+	mux.HandleFunc("GET /v1/flags", h.flags)
+	mux.HandleFunc("POST /v1/flags", h.flag)
 	mux.HandleFunc("GET /v1/traces", h.kept)
 	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
 	mux.HandleFunc("GET /v1/traces/{id}/spans", h.spans)
@@ -141,7 +147,22 @@ func (h *handler) answer(w http.ResponseWriter, v any, err error) {
 		h.fail(w, http.StatusInternalServerError, "the answer could not be written")
 		return
 	}
+	h.write(w, http.StatusOK, doc)
+}
+
+// say answers with a status of its own.
+func (h *handler) say(w http.ResponseWriter, code int, v any) {
+	doc, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		h.lg.Error("answer", "err", err)
+		doc = []byte("{}")
+	}
+	h.write(w, code, doc)
+}
+
+func (h *handler) write(w http.ResponseWriter, code int, doc []byte) {
 	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
 	w.Write(append(doc, '\n')) // a client that is gone needs no answer
 }
 

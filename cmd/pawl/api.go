@@ -20,10 +20,6 @@ import (
 )
 
 func (s *server) openHTTP(context.Context) error {
-	hooks, err := s.hooks()
-	if err != nil {
-		return err
-	}
 	addr := s.cfg.Listen.HTTP
 	if addr == "" {
 		return nil
@@ -36,7 +32,7 @@ func (s *server) openHTTP(context.Context) error {
 		return usageError(fmt.Errorf("listen.http: %w", err), "another port under listen in pawl.yaml; port 0 takes any free one")
 	}
 	s.httpAt = at
-	s.http = &http.Server{Handler: s.routes(hooks), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	s.http = &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	s.onClose("http", func(ctx context.Context) error {
 		_ = at.Close() // closed already where it was served
 		return s.http.Shutdown(ctx)
@@ -51,11 +47,9 @@ func (s *server) serveHTTP() error {
 	return nil
 }
 
-func (s *server) routes(hooks http.Handler) http.Handler {
+func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
-	if hooks != nil {
-		mux.Handle("POST /webhooks/github", hooks) // signed: it asks for no token
-	}
+	s.hookRoutes(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{}))
@@ -125,6 +119,7 @@ func (s *server) source() triage.Source {
 			return func(g *ratchet.Group) string { return p.Status(g, s.targets, batches) }
 		},
 	}
+	src.Flags, src.Flagged, src.Flag = s.flags.List, s.flags.Of, s.flagged
 	if s.plays(roleWork) {
 		src.Kept, src.Spans, src.Erase = s.kept, s.spans, s.erase
 	}

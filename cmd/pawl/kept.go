@@ -126,7 +126,11 @@ func (s *server) keptHere(ctx context.Context, f triage.KeptFilter, at *keptPlac
 // listed is a kept trace as the list shows it. One that an earlier pawl judged, which left no summary, is judged again.
 func (s *server) listed(ctx context.Context, at *keptPlace, k assemble.Kept) (triage.KeptTrace, error) {
 	out := triage.KeptTrace{Kind: "trace", ID: k.ID, LastSeen: k.LastSeen.UTC(), Records: k.Records, Bytes: k.Bytes, Open: k.Open, Hour: at.hour, Labels: []classify.Label{}}
-	sum, known := ratchet.ReadSummary(k.Note)
+	note := k.Note
+	if f := s.flags.Of(k.ID); f != nil && len(f.Note) > 0 { // it was judged again since
+		note = f.Note
+	}
+	sum, known := ratchet.ReadSummary(note)
 	if !known && !k.Open {
 		t, err := s.stores[at.partition].Get(ctx, k.ID)
 		switch {

@@ -19,8 +19,7 @@ func notRead(cfg config.Config) []string {
 		key      string
 		set, def any
 	}{
-		{"judge", cfg.Judge, def.Judge}, {"webhooks", cfg.Webhooks, def.Webhooks},
-		{"listen.webhooks", cfg.Listen.Webhooks, def.Listen.Webhooks},
+		{"judge", cfg.Judge, def.Judge},
 	} {
 		if !reflect.DeepEqual(s.set, s.def) {
 			out = append(out, s.key+" is kept and not acted on by this version")

@@ -102,6 +102,9 @@ func (a *app) printListening(s *server) error {
 	if at.UI != "" {
 		fmt.Fprintf(&b, "pawl        http://%s/\n", at.UI)
 	}
+	if at.Webhooks != "" {
+		fmt.Fprintf(&b, "webhooks    http://%s/webhooks/\n", at.Webhooks)
+	}
 	fmt.Fprintf(&b, "data        %s\n", s.cfg.DataDir)
 	_, err := fmt.Fprint(a.stdout, b.String())
 	return err
@@ -112,6 +115,8 @@ type addresses struct {
 	GRPC string `json:"otlp_grpc"`
 	HTTP string `json:"otlp_http"`
 	UI   string `json:"http"`
+
+	Webhooks string `json:"webhooks,omitzero"` // where they have an address of their own
 }
 
 func (s *server) addresses() (at addresses) {
@@ -120,6 +125,9 @@ func (s *server) addresses() (at addresses) {
 	}
 	if s.httpAt != nil {
 		at.UI = s.httpAt.Addr().String()
+	}
+	if s.hooksAt != nil {
+		at.Webhooks = s.hooksAt.Addr().String()
 	}
 	return at
 }

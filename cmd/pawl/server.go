@@ -63,6 +63,7 @@ type server struct {
 	receiver *otlp.Receiver
 	maker    *ratchet.Maker
 	bases    *ratchet.Baselines
+	flags    *ratchet.Flags
 	worker   *ratchet.Worker
 	absorber *ratchet.Absorber
 	pr       *ghpr.Reconciler
@@ -72,6 +73,10 @@ type server struct {
 	httpAt   net.Listener
 	http     *http.Server
 	pace     pace
+
+	hookRoutes func(*http.ServeMux) // those of webhooks, for the listener that has them
+	hooksAt    net.Listener         // nil where they have no address of their own
+	hookServer *http.Server
 
 	ready   atomic.Bool
 	closers []closer // undone in reverse
@@ -97,7 +102,7 @@ func (a *app) newServer(ctx context.Context, cfg config.Config, roles []role, p 
 	if s.maker, err = a.makerOf(cfg); err != nil {
 		return nil, err
 	}
-	for _, open := range []func(context.Context) error{s.openQueue, s.openReceiver, s.openWork, s.openAbsorb, s.openHTTP} {
+	for _, open := range []func(context.Context) error{s.openQueue, s.openFlags, s.openReceiver, s.openWork, s.openAbsorb, s.openWebhooks, s.openHTTP} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
@@ -144,6 +149,7 @@ func (s *server) openWork(ctx context.Context) (err error) {
 		return err
 	}
 	s.worker = ratchet.NewWorker(s.lg, s.q, s.maker.Engine, s.bases.Current)
+	s.worker.Heed(s.flags)
 	for p := range s.q.Partitions() {
 		store, err := assemble.Open(s.lg, filepath.Join(s.cfg.DataDir, "traces", fmt.Sprintf("p%d", p)), s.assembleOptions(p))
 		if err != nil {
@@ -251,10 +257,11 @@ func (s *server) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if s.plays(roleWork) {
 		g.Go(func() error { return s.bases.Run(ctx, s.pace.baselines) })
+		g.Go(func() error { return toTheEnd(ctx, "flags", s.alone(ctx, "flags", s.flags.Gather)) })
 		for p, store := range s.stores {
 			name := fmt.Sprintf("work-%d", p)
 			g.Go(func() error {
-				return toTheEnd(ctx, name, s.alone(ctx, name, func(ctx context.Context) error { return store.Run(ctx, s.q) }))
+				return toTheEnd(ctx, name, s.alone(ctx, name, func(ctx context.Context) error { return s.workOn(ctx, p, store) }))
 			})
 		}
 	}
@@ -264,6 +271,10 @@ func (s *server) run(ctx context.Context) error {
 	if s.receiver != nil {
 		s.receiver.Start()
 		s.runSources(ctx, g)
+	}
+	g.Go(func() error { return s.flags.Follow(ctx) })
+	if s.hookServer != nil {
+		g.Go(s.serveWebhooks)
 	}
 	if s.http != nil {
 		g.Go(s.serveHTTP)
@@ -366,6 +377,9 @@ func (s *server) stopServing() error {
 	if s.receiver != nil {
 		errs = append(errs, s.receiver.Stop(ctx))
 	}
+	if s.hookServer != nil {
+		errs = append(errs, s.hookServer.Shutdown(ctx))
+	}
 	if s.http != nil {
 		errs = append(errs, s.http.Shutdown(ctx))
 	}
@@ -414,5 +428,9 @@ func (s *server) sessionTraces() ratchet.Traces {
 }
 
 func (s *server) report(t *trajectory.Trajectory) classify.Report {
-	return s.maker.Engine.Classify(t, s.bases.Current())
+	r := s.maker.Engine.Classify(t, s.bases.Current())
+	if s.flags.Of(t.TraceID) != nil {
+		r = r.Flagged()
+	}
+	return r
 }
