@@ -59,6 +59,8 @@ type listening struct {
 	GRPC string `json:"otlp_grpc"`
 	HTTP string `json:"otlp_http"`
 	UI   string `json:"http"`
+
+	Webhooks string `json:"webhooks"`
 }
 
 // newService prepares a service with that pawl.yaml; start starts it. What it logged is shown when the test fails.
