@@ -54,6 +54,9 @@ func (l Label) rank() int {
 	return len(Labels())
 }
 
+// own says whether a label is a team's, not one of Labels.
+func (l Label) own() bool { return !slices.Contains(Labels(), l) }
+
 // rank orders severities; an unknown word ranks lowest.
 func (s Severity) rank() int { return slices.Index([]Severity{Info, Warning, Blocking}, s) }
 

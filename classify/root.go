@@ -12,6 +12,8 @@ import (
 // order of decisive, and each is taken for a consequence of the first one before it that it follows; what follows nothing is a root. The primary
 // label is that of the first root, and the others are failures of their own.
 //
+// A team's own rule never explains away what a rule of pawl's found; the other way round it may.
+//
 // A consequence opens no group and becomes no case. Hence a finding never is one of a lesser finding: not of a less severe one, nor of one that is
 // less sure than sureEnough and than itself, for then that one may not become a case either.
 
@@ -122,6 +124,9 @@ func placeOf(t *trajectory.Trajectory, f Finding) place {
 func (f Finding) follows(g Finding, a, b place) bool {
 	if f.Severity.rank() > g.Severity.rank() || g.Confidence < min(sureEnough, f.Confidence) || g.Severity == Info {
 		return false
+	}
+	if g.Label.own() && !f.Label.own() {
+		return false // a team's rule says what it likes, and a broad one would take every failure off the list
 	}
 	if common(a.calls, b.calls) {
 		return true

@@ -72,6 +72,10 @@ func TestRoots(t *testing.T) {
 			said("a", SchemaViolation, Blocking, 2, "c0", 0.7), said("b", Loop, Blocking, 2, "c0", 0.97)}, SchemaViolation, []Label{SchemaViolation, Loop}},
 		{"info explains nothing", []Rule{
 			said("a", Loop, Info, 2, "c0", 0.97), said("b", CostSpike, Warning, -1, "", 0.9)}, CostSpike, []Label{CostSpike, Loop}},
+		{"a team's rule that fits every call explains nothing of pawl's", []Rule{
+			said("a", "any_call", Blocking, 2, "c0", 1), said("b", Loop, Blocking, 2, "c0", 0.97)}, Loop, []Label{Loop}},
+		{"and is explained by it at most", []Rule{
+			said("a", "any_call", Blocking, 1, "m0", 1), said("b", Loop, Blocking, 2, "c0", 0.97)}, "any_call", []Label{"any_call", Loop}},
 		{"a chain has one root", []Rule{
 			said("a", HallucinatedTool, Blocking, 2, "c0", 0.97), said("b", Loop, Blocking, 2, "c0", 0.97), said("c", ContextOverflow, Blocking, -1, "", 0.97),
 			said("d", CostSpike, Blocking, -1, "", 0.97)}, HallucinatedTool, []Label{HallucinatedTool}},
