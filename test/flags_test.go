@@ -195,3 +195,44 @@ func TestFlagsEnd(t *testing.T) {
 	r.awaitState(l.id, "joined")
 	r.check(r.svc.stop())
 }
+
+// TestFeedbackIsHeard: a user's bad score, sent as an OTLP evaluation event after its trace was judged, puts the trace to a person.
+func TestFeedbackIsHeard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process")
+	}
+	r := newFlagRun(t, "")
+	l := newLoad(sample.Dialects[0], sample.Named("healthy"), r.rng)
+	r.send(l)
+	verdict := func(want string) {
+		t.Helper()
+		until(t, r.ctx, want, func() error {
+			var page struct {
+				Traces []struct{ Verdict string }
+			}
+			if err := r.svc.get(r.ctx, "/v1/traces", &page); err != nil || len(page.Traces) != 1 || page.Traces[0].Verdict != want {
+				return fmt.Errorf("%+v, %w", page, err)
+			}
+			return nil
+		})
+	}
+	verdict("passing")
+	event := fmt.Appendf(nil, `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"%d","traceId":%q,"spanId":%q,"eventName":"gen_ai.evaluation.result","attributes":[
+		{"key":"gen_ai.evaluation.name","value":{"stringValue":"thumbs"}},{"key":"gen_ai.evaluation.score.label","value":{"stringValue":"bad"}},
+		{"key":"gen_ai.evaluation.explanation","value":{"stringValue":"my parcel never came"}}]}]}]}]}`, time.Now().UnixNano(), l.id, l.spans[0])
+	if code := r.post("http://"+r.svc.address().HTTP+"/v1/logs", event); code != http.StatusOK {
+		t.Fatalf("answered %d", code)
+	}
+	verdict("unclassified")
+	until(t, r.ctx, "its group", func() error {
+		var gs []struct{ Label, Why, Title string }
+		if err := r.svc.get(r.ctx, "/v1/groups", &gs); err != nil || len(gs) != 1 || gs[0].Label != "unclassified" {
+			return fmt.Errorf("%+v, %w", gs, err)
+		}
+		if want := `its feedback is bad: thumbs bad, "my parcel never came"`; gs[0].Why != want {
+			t.Errorf("why: %s, want %s", gs[0].Why, want)
+		}
+		return nil
+	})
+	r.check(r.svc.stop())
+}
