@@ -16,6 +16,7 @@ import (
 type Erasure struct {
 	Groups    int      `json:"groups"`    // whose words held the value
 	Specimens int      `json:"specimens"` // whose recordings did
+	Flags     int      `json:"flags"`     // traces and windows of which outsiders said it
 	Withdrawn []string `json:"withdrawn"` // ids of cases that nobody had seen yet: they are made anew, without it
 	Left      []string `json:"left"`      // what holds it and is out: pull requests by their address, or what says of them
 }
@@ -34,6 +35,9 @@ func (a *Absorber) Erase(ctx context.Context, s redact.Subject, dry bool) (Erasu
 		if err := e.group(ctx, entry.Key, entry.Value); err != nil {
 			return e.Erasure, fmt.Errorf("erase in group %.12s: %w", entry.Key, err)
 		}
+	}
+	if err := e.flags(ctx); err != nil {
+		return e.Erasure, err
 	}
 	return e.Erasure, e.drop(ctx)
 }

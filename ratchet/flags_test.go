@@ -12,6 +12,7 @@ import (
 	"github.com/pawl-dev/pawl/ingest/flag"
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/redact"
 	"github.com/pawl-dev/pawl/test/sample"
 )
 
@@ -324,4 +325,34 @@ func TestFlagLoops(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A person's value is erased from what others said, too.
+func TestEraseInFlags(t *testing.T) {
+	w, tr := newWatchtower(t), healthy(1)
+	f := complaint(tr.ID)
+	f.Reason = "Rosalind Quimby-Ashworth was charged twice"
+	w.say(f, "")
+	w.gather()
+	w.judge(tr, "r", w.now)
+	s, err := redact.NewSubject("Rosalind Quimby-Ashworth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := w.waiting(); g == nil || !strings.Contains(g.Why, "Quimby") {
+		t.Fatalf("group %+v", g)
+	}
+	for _, want := range []int{1, 0} {
+		got, err := w.a.Erase(t.Context(), s, false)
+		if err != nil || got.Flags != want || got.Groups != want {
+			t.Errorf("%+v, %v, want %d", got, err, want)
+		}
+	}
+	w.restart()
+	if f := w.fl.Of(tr.ID); strings.Contains(f.Flags[0].Reason, "Quimby") || !strings.Contains(f.Flags[0].Reason, "charged twice") {
+		t.Errorf("it says %q", f.Flags[0].Reason)
+	}
+	if g := w.waiting(); strings.Contains(g.Why, "Quimby") {
+		t.Errorf("the group says %q", g.Why)
+	}
 }

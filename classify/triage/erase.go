@@ -20,6 +20,8 @@ type Erasure struct {
 	Withdrawn []string `json:"withdrawn"` // ids of cases that are made anew without it
 	Left      []string `json:"left"`      // what holds it and is out
 	Notes     []string `json:"notes"`     // what this does not reach
+
+	Flags int `json:"flags"` // traces and windows of which outsiders said it
 }
 
 // Unfit says why a value cannot be erased.
