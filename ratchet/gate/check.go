@@ -283,7 +283,7 @@ func (c *check) spent(ctx context.Context) string {
 	case ctx.Err() != nil:
 		return "interrupted"
 	case c.MaxUSD > 0 && c.report.SpentUSD >= c.MaxUSD:
-		return fmt.Sprintf("the budget is spent: $%.2f of $%.2f (--max-usd)", c.report.SpentUSD, c.MaxUSD)
+		return fmt.Sprintf("the budget is spent: $%.4g of $%.4g (--max-usd)", c.report.SpentUSD, c.MaxUSD)
 	case c.MaxTime > 0 && time.Since(c.began) >= c.MaxTime:
 		return fmt.Sprintf("the time is up: %s (--max-minutes)", c.MaxTime)
 	}
