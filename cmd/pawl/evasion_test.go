@@ -126,6 +126,7 @@ func evade(t *testing.T, template, script string) *evasion {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Chdir(e.dir)
+	t.Setenv("CI", "") // a pair that plays in CI says so
 	for line := range strings.Lines(script) {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ import (
 	"github.com/pawl-dev/pawl/test/sample"
 )
 
-var planted = flag.Int("planted", 960, "how many values are planted; the whole run has 10000")
+var planted = flag.Int("planted", 240, "how many values are planted; the whole run has 10000")
 
 const perTrace = 10
 
@@ -177,34 +178,65 @@ func world(t *testing.T, red *redact.Redactor) (*exits, *ghpr.Reconciler) {
 // case, the exports. Either the value was replaced, or nothing left.
 func TestNothingGetsOut(t *testing.T) {
 	d := newDesk(t)
-	rng := rand.New(rand.NewPCG(1, 2))
-	rounds := max(1, *planted/len(Forms)/perTrace)
-	total, replaced, held, out := 0, 0, 0, 0
-	why := map[string]int{}
-	for _, form := range Forms {
-		e, pr := world(t, d.red)
-		for round := range rounds + min(1, *planted%(len(Forms)*perTrace)) {
-			var values []Planted
-			var texts []string
-			for range perTrace {
-				p := Secret(rng)
-				values, texts = append(values, p), append(texts, form.Write(p.Text))
-			}
-			total += perTrace
-			bytes, refused := d.leave(fail(rng.Uint64(), texts), e, pr, uint64(round))
-			n := search(t, form, values, texts, bytes)
-			if refused != "" {
-				held, out = held+perTrace, out+n
-				why[form.Name]++
-				continue
-			}
-			out, replaced = out+n, replaced+perTrace-n
+	var all tally
+	t.Run("forms", func(t *testing.T) { // returns when all of them are done
+		for i, form := range Forms {
+			t.Run(form.Name, func(t *testing.T) {
+				t.Parallel()
+				all.add(form.Name, (&desk{t, d.maker, d.red}).plant(form, rand.New(rand.NewPCG(1, uint64(i)))))
+			})
+		}
+	})
+	t.Logf("%d values in %d encodings: %d replaced, %d held back with their cases, %d got out", all.total, len(Forms), all.replaced, all.held, all.out)
+	t.Logf("encodings whose cases were held back: %v", all.why)
+	if all.replaced < all.total/4 {
+		t.Error("almost nothing left: this shows nothing")
+	}
+}
+
+// plant makes cases of values in one form, takes them out and counts what became of the values.
+func (d *desk) plant(form Form, rng *rand.Rand) (n count) {
+	e, pr := world(d.t, d.red)
+	each := max(1, *planted/len(Forms)) // of this form, some more if they do not fill the last case
+	size := min(perTrace, each)
+	for round := range (each + size - 1) / size {
+		var values []Planted
+		var texts []string
+		for range size {
+			p := Secret(rng)
+			values, texts = append(values, p), append(texts, form.Write(p.Text))
+		}
+		left, refused := d.leave(fail(rng.Uint64(), texts), e, pr, uint64(round))
+		out := search(d.t, form, values, texts, left)
+		n.total, n.out = n.total+size, n.out+out
+		if refused != "" {
+			n.held, n.cases = n.held+size, n.cases+1
+		} else {
+			n.replaced += size - out
 		}
 	}
-	t.Logf("%d values in %d encodings: %d replaced, %d held back with their cases, %d got out", total, len(Forms), replaced, held, out)
-	t.Logf("encodings whose cases were held back: %v", why)
-	if replaced < total/4 {
-		t.Error("almost nothing left: this shows nothing")
+	return n
+}
+
+// count is of values; cases are those held back.
+type count struct{ total, replaced, held, out, cases int }
+
+// tally adds up what became of the values in all forms.
+type tally struct {
+	sync.Mutex
+	count
+	why map[string]int // cases held back, by form
+}
+
+func (a *tally) add(form string, n count) {
+	a.Lock()
+	defer a.Unlock()
+	a.total, a.replaced, a.held, a.out = a.total+n.total, a.replaced+n.replaced, a.held+n.held, a.out+n.out
+	if n.held > 0 {
+		if a.why == nil {
+			a.why = map[string]int{}
+		}
+		a.why[form] = n.cases
 	}
 }
 
