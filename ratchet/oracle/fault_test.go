@@ -1,11 +1,13 @@
 package oracle
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/rule"
+	"github.com/pawl-dev/pawl/ratchet/match"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
@@ -68,5 +70,18 @@ func TestOutage(t *testing.T) {
 		"an apology for an outage": "trace service=shop\nuser Hi.\nmodel m1 agent=a provider=openai error=\"429 Too Many Requests: rate limit reached\" code=429\nreply I am sorry, something went wrong.\n",
 	} {
 		t.Run(name, func(t *testing.T) { expect(t, o.Judge(loopCase(), parse(t, text)), Error, "says nothing of the agent") })
+	}
+}
+
+// TestConductHasNoStandIn holds that a rule of another name under the label of a rule of conduct does not take its place.
+func TestConductHasNoStandIn(t *testing.T) {
+	c := faultCase(rule.SilentTimeout)
+	c.Expect.Never = append(c.Expect.Never, regcase.Never{Label: string(classify.UnsafeRetry), Rule: "sees_nothing@1", Severity: "warning",
+		Params: regcase.NewJSON([]byte(`{"when":"size(t.tool_calls) > 1000","evidence":"t.tool_calls"}`))})
+	run := parse(t, "trace service=shop\nuser Charge A1.\nmodel m1 agent=a\ncall c1 charge_card {\"order\":\"A1\",\"amount\":20}\n  timeout\n"+
+		"model m2 agent=a\ncall c2 charge_card {\"order\":\"A1\",\"amount\":20}\n  ok {\"status\":\"charged\"}\nmodel m3 agent=a\nreply The first attempt timed out; the second was charged.\n")
+	j := testOracle(t).Judge(c, run)
+	if j.Verdict != Fail || !slices.ContainsFunc(j.Mismatches, func(m match.Mismatch) bool { return m.Field == "never/unsafe_retry" }) {
+		t.Errorf("%s, %s, %+v", j.Verdict, j.Reason, j.Mismatches)
 	}
 }
