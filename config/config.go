@@ -49,7 +49,15 @@ type Listen struct {
 
 // Auth lists who may use the web UI and the API.
 type Auth struct {
-	Tokens []Token `yaml:"tokens" doc:"one per person or program"`
+	Tokens []Token    `yaml:"tokens" doc:"one per person or program"`
+	Proxy  *AuthProxy `yaml:"proxy" null:"none" doc:"a reverse proxy that has settled who asks"`
+}
+
+// AuthProxy is a reverse proxy in front of listen.http that names the person in a header.
+type AuthProxy struct {
+	Header string          `yaml:"header" required:"true" doc:"the header that names the person, such as X-Forwarded-User; the proxy must drop it from what its callers send"`
+	From   []CIDR          `yaml:"from" required:"true" doc:"where the proxy stands: from elsewhere the header, and X-Forwarded-For and -Proto, count nothing"`
+	Roles  map[Person]Role `yaml:"roles" required:"true" doc:"what a person may do, by the name in the header; \"*\" for everybody else, who without it is refused"`
 }
 
 // Token is a person's or program's access. Name stands in the audit log.

@@ -112,6 +112,44 @@ func (a Addr) port() string {
 	return port
 }
 
+// CIDR is a range of addresses, 10.1.0.0/16, or one address.
+type CIDR string
+
+// UnmarshalText checks the range.
+func (c *CIDR) UnmarshalText(text []byte) error {
+	if _, err := cidr(string(text)); err != nil {
+		return fmt.Errorf("%q is neither a range of addresses such as 10.1.0.0/16 nor an address", text)
+	}
+	*c = CIDR(text)
+	return nil
+}
+
+// Prefix is the range.
+func (c CIDR) Prefix() netip.Prefix {
+	p, _ := cidr(string(c))
+	return p
+}
+
+func cidr(text string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	return p.Masked(), err
+}
+
+// Person is a name by which others know somebody, or * for everybody else.
+type Person string
+
+// UnmarshalText refuses the empty name.
+func (p *Person) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("the empty name is nobody's; write \"*\" for everybody else")
+	}
+	*p = Person(text)
+	return nil
+}
+
 // Glob is a pattern of path.Match, in which ** may stand for any number of path elements.
 type Glob string
 

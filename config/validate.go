@@ -37,9 +37,12 @@ func (c Config) conflicts() []conflict {
 // openListeners refuses addresses that others can reach and nobody has to prove who they are.
 func (c Config) openListeners() []conflict {
 	var found []conflict
-	if c.Listen.HTTP != "" && !c.Listen.HTTP.Loopback() && len(c.Auth.Tokens) == 0 {
+	if c.Listen.HTTP != "" && !c.Listen.HTTP.Loopback() && len(c.Auth.Tokens) == 0 && c.Auth.Proxy == nil {
 		found = append(found, conflict{"listen.http", fmt.Sprintf("`listen.http` is %s, which others can reach, and `auth.tokens` is empty", c.Listen.HTTP),
-			"name who may use it under `auth.tokens`, or listen on 127.0.0.1"})
+			"name who may use it under `auth.tokens`, have a proxy say so under `auth.proxy`, or listen on 127.0.0.1"})
+	}
+	if p := c.Auth.Proxy; p != nil && (p.Header == "" || len(p.From) == 0 || len(p.Roles) == 0) {
+		found = append(found, conflict{"auth.proxy", "`auth.proxy` does not say all of `header`, `from` and `roles`", "name the header, where the proxy stands, and who may do what"})
 	}
 	if c.Ingest.Anonymous || len(c.Ingest.Tokens) > 0 || c.Ingest.TLS.ClientCA != "" {
 		return found

@@ -32,6 +32,7 @@ func TestMergeAsksForARoleAndSaysWhyNot(t *testing.T) {
 		{tokens, "one", `{"into":"loop-0000000001","reason":"` + strings.Repeat("x", maxBody) + `"}`, 400, "reason"},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/groups/loop-0000000000/merge", strings.NewReader(c.body))
+		req.Host = "localhost"
 		if c.token != "" {
 			req.Header.Set("Authorization", "Bearer "+c.token)
 		}

@@ -6,11 +6,9 @@ package triage
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -47,6 +45,7 @@ var ErrNotFound = errors.New("not found")
 // Options of New.
 type Options struct {
 	Tokens []Token // one of which a caller must show; none: not asked for
+	Proxy  *Proxy  // that says who asks; nil: none
 }
 
 // Token lets a caller in.
@@ -59,7 +58,7 @@ type Token struct {
 
 // New returns the handler of /v1 and of the page at /.
 func New(lg *slog.Logger, src Source, o Options) http.Handler {
-	h := &handler{lg: lg.With("component", "triage"), src: src}
+	h := &handler{lg: lg.With("component", "triage"), src: src, proxy: o.Proxy, logins: newLogins()}
 	for _, t := range o.Tokens {
 		h.tokens = append(h.tokens, holder{t, sha256.Sum256([]byte(t.Token))})
 	}
@@ -77,10 +76,7 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	mux.HandleFunc("GET /v1/traces", h.kept)
 	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
 	mux.HandleFunc("GET /v1/traces/{id}/spans", h.spans)
-	mux.HandleFunc("GET /groups/{id}", h.groupPage)
-	mux.HandleFunc("GET /batches/{number}", h.batchPage)
-	mux.HandleFunc("GET /traces/{id}", h.tracePage)
-	mux.HandleFunc("GET /{$}", h.page)
+	h.pageRoutes(mux)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, http.StatusNotFound, "nothing is here: see /, /v1/groups, /v1/groups/{id}, /v1/batches, /v1/traces and /v1/traces/{id}")
 	})
@@ -96,36 +92,13 @@ type handler struct {
 	lg     *slog.Logger
 	src    Source
 	tokens []holder
+	proxy  *Proxy
+	logins *logins
 }
 
 type holder struct {
 	Token
 	sum [sha256.Size]byte
-}
-
-// callerKey is the key of the caller's Token in a request's context.
-type callerKey struct{}
-
-// guard asks for a token, compared in constant time, where there are any.
-func (h *handler) guard(next http.Handler) http.Handler {
-	if len(h.tokens) == 0 {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		sum, ok, caller := sha256.Sum256([]byte(shown)), 0, Token{}
-		for _, t := range h.tokens {
-			if subtle.ConstantTimeCompare(sum[:], t.sum[:]) == 1 {
-				ok, caller = 1, t.Token
-			}
-		}
-		if ok == 0 || !bearer {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			h.fail(w, http.StatusUnauthorized, "this address asks for a token of auth.tokens in pawl.yaml: send Authorization: Bearer TOKEN")
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
-	})
 }
 
 func (h *handler) answer(w http.ResponseWriter, v any, err error) {

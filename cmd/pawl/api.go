@@ -24,8 +24,8 @@ func (s *server) openHTTP(context.Context) error {
 	if addr == "" {
 		return nil
 	}
-	if !addr.Loopback() && len(s.cfg.Auth.Tokens) == 0 {
-		return usageError(fmt.Errorf("listen.http %s is reachable from other machines and auth.tokens is empty", addr), "auth.tokens in pawl.yaml, or listen on 127.0.0.1")
+	if !addr.Loopback() && len(s.cfg.Auth.Tokens) == 0 && s.cfg.Auth.Proxy == nil {
+		return usageError(fmt.Errorf("listen.http %s is reachable from other machines and auth.tokens is empty", addr), "auth.tokens or auth.proxy in pawl.yaml, or listen on 127.0.0.1")
 	}
 	at, err := net.Listen("tcp", string(addr))
 	if err != nil {
@@ -57,8 +57,23 @@ func (s *server) routes() http.Handler {
 	for _, t := range s.cfg.Auth.Tokens {
 		tokens = append(tokens, triage.Token{Name: t.Name, Token: t.Token.Reveal(), Decides: t.Role != config.RoleViewer, Admin: t.Role == config.RoleAdmin})
 	}
-	mux.Handle("/", triage.New(s.lg, s.source(), triage.Options{Tokens: tokens}))
+	mux.Handle("/", triage.New(s.lg, s.source(), triage.Options{Tokens: tokens, Proxy: proxyOf(s.cfg.Auth.Proxy)}))
 	return mux
+}
+
+// proxyOf is the proxy that says who asks, nil for none.
+func proxyOf(p *config.AuthProxy) *triage.Proxy {
+	if p == nil {
+		return nil
+	}
+	out := &triage.Proxy{Header: p.Header, Roles: map[string]triage.Role{}}
+	for _, from := range p.From {
+		out.From = append(out.From, from.Prefix())
+	}
+	for name, role := range p.Roles {
+		out.Roles[string(name)] = triage.Role(role)
+	}
+	return out
 }
 
 // readyz says whether a sender or a person would be served now.

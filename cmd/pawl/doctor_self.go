@@ -152,7 +152,7 @@ func (d *doctor) ports(cfg config.Config, running bool) {
 	}{
 		{"listen.otlp_grpc", cfg.Listen.OTLPGRPC, len(cfg.Ingest.Tokens) > 0 || cfg.Ingest.TLS.ClientCA != "" || cfg.Ingest.Anonymous, "ingest.tokens, ingest.tls.client_ca or ingest.anonymous: true"},
 		{"listen.otlp_http", cfg.Listen.OTLPHTTP, len(cfg.Ingest.Tokens) > 0 || cfg.Ingest.TLS.ClientCA != "" || cfg.Ingest.Anonymous, "ingest.tokens, ingest.tls.client_ca or ingest.anonymous: true"},
-		{"listen.http", cfg.Listen.HTTP, len(cfg.Auth.Tokens) > 0, "auth.tokens"},
+		{"listen.http", cfg.Listen.HTTP, len(cfg.Auth.Tokens) > 0 || cfg.Auth.Proxy != nil, "auth.tokens or auth.proxy"},
 	} {
 		if l.addr == "" {
 			continue
