@@ -219,7 +219,7 @@ func (c *checking) recorded(ctx context.Context, plan gate.Plan, judge gate.Judg
 	if err != nil {
 		return err
 	}
-	report := gate.Recorded(plan, judge, traces, len(c.cases) == 1 && len(c.only) > 0)
+	report := gate.Recorded(ctx, plan, judge, gate.Criteria{}, traces, len(c.cases) == 1 && len(c.only) > 0)
 	return c.tell(report)
 }
 

@@ -22,6 +22,7 @@ type Plan struct {
 	Head     Version
 	Base     func(context.Context) (Version, error) // prepares base when the first of its runs is due; nil: there is none
 	Known    []Run                                  // of earlier checks: a run of the same case and the same agent is not made again
+	Jury     string                                 // see [Criteria.Jury]
 	MaxUSD   float64
 	MaxTime  time.Duration
 	Now      time.Time
@@ -60,6 +61,7 @@ func (r Report) Exit() int {
 // Estimate is what a check will take, as far as earlier runs tell. Most does not count the runs that look into misses.
 type Estimate struct {
 	Least, Most int
+	Asked       int           // requests to the model that judges criteria and plays users, at most for Most runs
 	USD         *float64      // for Most runs; nil when no earlier run tells what one costs
 	Time        time.Duration // 0 when unknown
 }
@@ -72,8 +74,8 @@ func (p Plan) Estimate(jobs int) Estimate {
 	var usd, ms float64
 	priced, timed := 0, 0
 	for _, r := range p.Known {
-		if r.CostUSD != nil {
-			usd, priced = usd+*r.CostUSD, priced+1
+		if r.CostUSD != nil || r.Asked.USD != nil {
+			usd, priced = usd+value(r.CostUSD)+value(r.Asked.USD), priced+1
 		}
 		if r.MS > 0 {
 			ms, timed = ms+float64(r.MS), timed+1
@@ -81,6 +83,9 @@ func (p Plan) Estimate(jobs int) Estimate {
 	}
 	if priced > 0 {
 		e.USD = new(usd / float64(priced) * float64(e.Most))
+	}
+	for _, k := range c.by {
+		e.Asked += c.trial.left(k.ID) * k.asks()
 	}
 	if timed > 0 {
 		e.Time = time.Duration(ms/float64(timed)*float64(e.Most)/float64(max(1, jobs))) * time.Millisecond
@@ -120,7 +125,7 @@ func (p Plan) begin() *check {
 		c.by[k.ID] = k
 	}
 	for _, r := range p.Known {
-		if r.Agent != "" && (r.Verdict == Pass || r.Verdict == Fail) {
+		if r.Agent != "" && (r.Verdict == Pass || r.Verdict == Fail) && (r.Jury == "" || r.Jury == p.Jury) {
 			key := known{Want{r.Case, r.Side, r.Again}, r.Digest, r.Agent}
 			c.known[key] = append(c.known[key], r)
 		}
@@ -169,7 +174,7 @@ func (c *check) note(r Run, reused bool) {
 		c.report.Reused++
 		return
 	}
-	c.report.SpentUSD += value(r.CostUSD)
+	c.report.SpentUSD += value(r.CostUSD) + value(r.Asked.USD)
 }
 
 // Check runs the plan to its end, or to where its budget or ctx ends. An error is one of storing runs; everything else is in the report.

@@ -211,7 +211,7 @@ func TestRecorded(t *testing.T) {
 	}{
 		{"loop", "", gate.Regression, 1}, {"live", "", gate.Passing, 0}, {"live", c.ID, gate.Passing, 0}, {"loop", "another", gate.Undecided, 3},
 	} {
-		r := gate.Recorded(gate.Plan{Cases: []*gate.Case{c}, Now: time.Now()}, judge, []trajectory.Trace{record(x.mode, x.named)}, false)
+		r := gate.Recorded(t.Context(), gate.Plan{Cases: []*gate.Case{c}, Now: time.Now()}, judge, gate.Criteria{}, []trajectory.Trace{record(x.mode, x.named)}, false)
 		if r.Outcomes[0].Word != x.word || r.Exit() != x.exit {
 			t.Errorf("%s %s: %+v", x.mode, x.named, r.Outcomes)
 		}

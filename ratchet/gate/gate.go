@@ -67,6 +67,9 @@ type Options struct {
 	Listen   string // address: 127.0.0.1 and any port
 
 	Price func(*trajectory.Trajectory) // fills in what calls cost where spans do not tell; nil: nothing does
+
+	Criteria Criteria // judges the criteria of cases
+	User     Model    // plays the users of simulated turns
 }
 
 // Stamp says which version of the agent ran.
@@ -142,7 +145,7 @@ func (g *Gate) Look(ctx context.Context, v Version, c *Case, w Want, n int) (Run
 	shut, over := context.WithCancel(ctx)
 	g.doors.open(a.name, a.replay, shut)
 	a.tel = g.doors.collect.open(a.name)
-	reason, err := a.turns(ctx)
+	reason, err := a.turns(ctx, &run)
 	over()
 	traces, spans, stray := g.doors.collect.trajectories(a.tel)
 	g.doors.collect.close(a.tel)
@@ -160,6 +163,7 @@ func (g *Gate) Look(ctx context.Context, v Version, c *Case, w Want, n int) (Run
 		run.Verdict, run.Reason = Error, err.Error()
 	default:
 		a.decide(&run, traces, spans, stray, reason)
+		g.opt.Criteria.hold(ctx, c.Case, &run, traces)
 	}
 	return run, traces
 }
@@ -173,34 +177,42 @@ func runName(w Want, n int) string {
 }
 
 // turns plays the turns of the case. A reason says why the dialogue could not go on; an error is one of the set-up.
-func (a *attempt) turns(ctx context.Context) (reason string, err error) {
+func (a *attempt) turns(ctx context.Context, run *Run) (reason string, err error) {
 	session := "pawl-" + a.name + "-" + hex.EncodeToString(random(4))
-	var replies []string
-	if len(a.c.Input.Turns) == 0 {
+	turns := a.c.Input.Turns
+	if len(turns) == 0 {
 		return "", errors.New("the case has no input")
 	}
-	for turn := range a.c.Input.Turns {
-		in := inputOf(a.c.Case, a.n, turn, replies)
-		in.Session, in.ToolsURL, in.MCPURL = session, a.g.doors.url(a.name)+"/tools", a.g.doors.url(a.name)+"/mcp"
-		if a.last, err = a.turn(ctx, in, turn); err != nil || ctx.Err() != nil || a.late {
+	if a.c.Input.Mode == Simulated {
+		return a.simulated(ctx, run, session)
+	}
+	var talk []Message
+	for turn := range turns {
+		talk = append(talk, Message{"user", turns[turn].User})
+		if a.last, err = a.turn(ctx, a.input(session, turn, len(turns), talk), turn); err != nil || ctx.Err() != nil || a.late {
 			return "", err
 		}
-		if turn+1 == len(a.c.Input.Turns) {
+		if turn+1 == len(turns) {
 			break
 		}
-		traces, _, _ := a.g.doors.collect.trajectories(a.tel)
-		if len(traces) == 0 || traces[len(traces)-1].Reply == nil {
+		reply, ok := a.reply()
+		if !ok {
 			return fmt.Sprintf("diverged at turn %d: the agent gave no answer that the recorded turn %d could follow", turn+1, turn+2), nil
 		}
-		reply := *traces[len(traces)-1].Reply
-		if recorded := a.c.Input.Turns[turn].Reply; recorded != nil {
-			if why := match.Follows(*recorded, reply, a.c.Input.Turns[turn+1].User, said(a.c.Input.Turns[:turn+1])); why != "" {
+		if recorded := turns[turn].Reply; recorded != nil {
+			if why := match.Follows(*recorded, reply, turns[turn+1].User, said(turns[:turn+1])); why != "" {
 				return fmt.Sprintf("diverged at turn %d: the recorded turn %d does not follow: %s", turn+1, turn+2, why), nil
 			}
 		}
-		replies = append(replies, reply)
+		talk = append(talk, Message{"assistant", reply})
 	}
 	return "", nil
+}
+
+// input is what the agent is given for a turn of a conversation. turns is how many there are, 0 where that is not known.
+func (a *attempt) input(session string, turn, turns int, talk []Message) Input {
+	return Input{APIVersion: regcase.APIVersion, Case: a.c.ID, Run: a.n, Turn: turn + 1, Turns: turns, Session: session, Messages: slices.Clone(talk),
+		Variables: a.c.Input.Variables, Clock: a.c.Input.Clock, ToolsURL: a.g.doors.url(a.name) + "/tools", MCPURL: a.g.doors.url(a.name) + "/mcp"}
 }
 
 // said are the user's messages of some turns.

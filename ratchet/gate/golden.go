@@ -121,7 +121,7 @@ func (s *Scores) count(c *Case, run Run, confused map[Confusion]int) {
 		}
 		s.Sequence.count(match.Matcher{}.Sequence(order, calls).Holds())
 	}
-	if run.Decided == ByModel {
+	if run.Decided == ByModel && run.Verdict != Inconclusive {
 		s.Completion.count(!slices.ContainsFunc(run.Mismatches, func(m Mismatch) bool { return strings.HasPrefix(m.Field, "criteria") }))
 	}
 }

@@ -23,7 +23,7 @@ type Input struct {
 	Case       string            `json:"case"`
 	Run        int               `json:"run"`      // from 1
 	Turn       int               `json:"turn"`     // from 1: the turn that is wanted now
-	Turns      int               `json:"turns"`    // how many the case has
+	Turns      int               `json:"turns"`    // how many the case has; 0 where a model plays the user
 	Session    string            `json:"session"`  // the same for all turns of one run, another for each run
 	Messages   []Message         `json:"messages"` // so far, in order; the last is the user's, to be answered
 	Variables  map[string]string `json:"variables"`
@@ -36,18 +36,6 @@ type Input struct {
 type Message struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
-}
-
-// inputOf is the input of one turn. replies are what the agent answered to the turns before it.
-func inputOf(c *regcase.Case, run, turn int, replies []string) Input {
-	in := Input{APIVersion: regcase.APIVersion, Case: c.ID, Run: run, Turn: turn + 1, Turns: len(c.Input.Turns), Variables: c.Input.Variables, Clock: c.Input.Clock}
-	for i, t := range c.Input.Turns[:turn+1] {
-		in.Messages = append(in.Messages, Message{"user", t.User})
-		if i < turn {
-			in.Messages = append(in.Messages, Message{"assistant", replies[i]})
-		}
-	}
-	return in
 }
 
 // InputCase is a case of nothing but an input, in the form that PAWL_INPUT has: that the agent answers, and without an error. It is pending: it has

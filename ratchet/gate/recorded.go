@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 // Recorded judges traces that lie recorded, without running anything. A trace belongs to the case that its resource names (pawl.case); one that names
 // none belongs to every case whose first turn is what its user said. Traces with one pawl.run are one run. A miss is final: nothing can be run again.
 // alone says that the traces are of the one case there is, whatever they say.
-func Recorded(p Plan, judge Judge, traces []trajectory.Trace, alone bool) Report {
+func Recorded(ctx context.Context, p Plan, judge Judge, k Criteria, traces []trajectory.Trace, alone bool) Report {
 	began := time.Now()
 	runs := map[string][][]*trajectory.Trajectory{}
 	at := map[string]int{} // by case and pawl.run
@@ -47,6 +48,7 @@ func Recorded(p Plan, judge Judge, traces []trajectory.Trace, alone bool) Report
 	for _, c := range p.Cases {
 		for i, parts := range runs[c.ID] {
 			r := judgeRecorded(c, judge, parts, p.Head.Stamp, i+1)
+			k.hold(ctx, c.Case, &r, parts)
 			report.Runs = append(report.Runs, r)
 			trial.Record(Want{c.ID, Head, false}, r.Verdict)
 		}

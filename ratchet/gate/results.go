@@ -47,6 +47,11 @@ type Run struct {
 	Aliases        []Alias  `json:"aliases"`  // models that answered as a version of what was asked for
 	ResponseSHA256 string   `json:"response_sha256"`
 	Calls          []Call   `json:"calls"`
+
+	Votes  []Vote  `json:"votes"`  // of a model on the case's criteria
+	Jury   string  `json:"jury"`   // which model, by which rubric; "" where none was asked
+	Played *Played `json:"played"` // what a model said as the user; null where the turns are recorded
+	Asked  Spent   `json:"asked"`  // what those took: not the agent's
 }
 
 // Call is one call of a tool in a run.

@@ -414,15 +414,26 @@ func (t *Trial) open(id string) bool {
 // Bounds are how many runs the trial makes at least and, of those that no miss asks for, at most.
 func (t *Trial) Bounds() (least, most int) {
 	for _, s := range t.all {
-		first := s.tally(Head, false).Count
-		if left := s.Terms.N - first.Runs(); s.All && left > 0 {
-			least, most = least+left, most+left
-			continue
-		}
-		if standing, need := s.Terms.standing(first); standing == open {
-			least += need
-			most += max(0, s.Terms.N-first.Runs())
-		}
+		l, m := s.bounds()
+		least, most = least+l, most+m
 	}
 	return least, most
+}
+
+func (s *series) bounds() (least, most int) {
+	first := s.tally(Head, false).Count
+	left := max(0, s.Terms.N-first.Runs())
+	if s.All {
+		return left, left
+	}
+	if standing, need := s.Terms.standing(first); standing == open {
+		return need, left
+	}
+	return 0, 0
+}
+
+// left is how many first runs a case may still take.
+func (t *Trial) left(id string) int {
+	_, most := t.by[id].bounds()
+	return most
 }
