@@ -67,7 +67,7 @@ func DidYouMean(word string, known []string) string {
 func Nearest(word string, known []string) (string, bool) {
 	best, at := "", -1
 	for _, k := range known {
-		d := edits(word, k)
+		d := Edits(word, k)
 		long := max(len(k), len(word))
 		if d <= max(2, long/3) && d < long-1 && (at < 0 || d < at) {
 			best, at = k, d
@@ -76,8 +76,8 @@ func Nearest(word string, known []string) (string, bool) {
 	return best, at >= 0
 }
 
-// edits is the Levenshtein distance in bytes, of the first 128 bytes: names are no longer.
-func edits(a, b string) int {
+// Edits is the Levenshtein distance in bytes, of the first 128 bytes: names are no longer.
+func Edits(a, b string) int {
 	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
 	row := make([]int, len(b)+1)
 	for j := range row {

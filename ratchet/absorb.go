@@ -52,6 +52,10 @@ type Absorber struct {
 	dirty map[string]bool   // groups to look at in the next sweep, by fingerprint digest; true: anew, whatever was refused before
 	known map[string]string // merges, by the alias's digest; replaced, never changed; nil until they were read
 
+	untold map[string]bool // under mu: groups with decisions that the audit stream may not have, by fingerprint digest
+
+	view *View // of all groups; nil: they are read from the store
+
 	merging sync.Mutex // held while groups are merged, so that one merge sees the other
 
 	talk sync.Mutex           // held while a session is read or changed, so that open does not fall behind
@@ -77,7 +81,7 @@ type Absorber struct {
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
 	o.CasesPerPR, o.SessionQuiet = orDefault(o.CasesPerPR, 10), orDefault(o.SessionQuiet, 30*time.Minute)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, wake: make(chan struct{}, 1), gated: map[string]string{}, unknown: map[string]string{}, told: map[string]bool{}}
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, wake: make(chan struct{}, 1), gated: map[string]string{}, unknown: map[string]string{}, untold: map[string]bool{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {
@@ -165,6 +169,7 @@ func applyAll(g *Group, steps []func(*Group) bool, last uint64) bool {
 
 // changeGroup applies a change by compare-and-set; a change that says false writes nothing.
 func (a *Absorber) changeGroup(ctx context.Context, fp string, change func(*Group) bool) error {
+	untold := 0
 	err := a.q.Groups.Update(ctx, fp, func(old []byte) ([]byte, error) {
 		var g Group
 		if old != nil {
@@ -175,10 +180,14 @@ func (a *Absorber) changeGroup(ctx context.Context, fp string, change func(*Grou
 		if !change(&g) {
 			return nil, nil
 		}
+		untold = len(g.Untold)
 		return json.Marshal(g)
 	})
 	if err != nil {
 		return fmt.Errorf("group %.12s: %w", fp, err)
+	}
+	if untold > 0 {
+		a.tellLater(fp)
 	}
 	return nil
 }

@@ -71,6 +71,14 @@ type Group struct {
 
 	Began  *lineage.Began `json:"began,omitzero"`  // what came before the first sighting; nil when that is not known
 	Spread lineage.Spread `json:"spread,omitzero"` // how the sightings lie over versions, models and prompts
+
+	Source classify.Source `json:"source,omitzero"` // who gave the label: human where a person did, "" of groups that are older than this
+	Days   []Day           `json:"days,omitzero"`   // sightings by day, the latest days that had any
+	Untold []string        `json:"untold,omitzero"` // ids of decisions that the audit stream does not have yet
+	Left   []string        `json:"left,omitzero"`   // ends of the ids of traces that were split off: they are not taken again
+	Origin string          `json:"origin,omitzero"` // of what was split off: digest of the fingerprint that its traces show
+
+	digest string // of the fingerprint, where it is known already
 }
 
 // Specimen is one finding of the group, with the object that holds its trace.
@@ -98,14 +106,31 @@ func (s *Specimen) subject() string { return cmp.Or(s.Session, s.TraceID) }
 type Decision struct {
 	Who    string    `json:"who"`
 	When   time.Time `json:"when"`
-	Choice string    `json:"choice"` // approve | deny | dismiss | revive | merge
+	Choice string    `json:"choice"` // see Ask
 	Reason string    `json:"reason"`
-	As     string    `json:"as,omitzero"` // of a pull request that was closed: why, as its labels say
+	As     string    `json:"as,omitzero"` // why a group was dismissed, or its pull request closed
 	Digest string    `json:"digest"`      // of the case it is bound to, or of the alias that was merged; "" when it is on the whole group
+
+	ID     string         `json:"id,omitzero"`
+	Label  classify.Label `json:"label,omitzero"`  // that a person gave
+	Was    classify.Label `json:"was,omitzero"`    // the label before that
+	Until  time.Time      `json:"until,omitzero"`  // of a snooze
+	Traces []string       `json:"traces,omitzero"` // that were split off
+	From   string         `json:"from,omitzero"`   // of a label or a split: digest of the group that it was made on
+	Of     string         `json:"of,omitzero"`     // of an undo: id of the decision that it took back
+	Undone bool           `json:"undone,omitzero"` // it was taken back, and counts no more
 }
 
 // ID is the group's name: that of the case it may become.
-func (g *Group) ID() string { return g.Fingerprint.ID() }
+func (g *Group) ID() string { return string(g.Fingerprint.Label) + "-" + g.Digest()[:10] }
+
+// Digest is that of its fingerprint, and its key.
+func (g *Group) Digest() string {
+	if g.digest != "" {
+		return g.digest
+	}
+	return g.Fingerprint.Digest()
+}
 
 // service is the name that targets are matched with.
 func (g *Group) service() string { return cmp.Or(g.Service, g.Fingerprint.Service) }
@@ -137,7 +162,7 @@ func (o *Occurrence) subject() string { return cmp.Or(o.Session, o.TraceID) }
 // Take folds an occurrence in: a trace, or a session, counts once, whatever its revisions and however often one is published. It says whether the group changed.
 func (g *Group) Take(o Occurrence) bool {
 	i, key := g.seen(o.subject()), seenKey(o.subject(), o.Revision)
-	if o.Sequence != 0 && o.Sequence <= g.Applied || i >= 0 && strings.TrimSuffix(g.Seen[i], retracted) == key {
+	if o.Sequence != 0 && o.Sequence <= g.Applied || i >= 0 && strings.TrimSuffix(g.Seen[i], retracted) == key || slices.Contains(g.Left, tail(o.subject())) {
 		return false
 	}
 	f := o.Finding
@@ -147,11 +172,15 @@ func (g *Group) Take(o Occurrence) bool {
 	g.Service = clip(o.Service, maxText)
 	g.Rule = clip(f.Rule, maxText)
 	g.Form, g.Title, g.Why = f.Form, clip(f.Title, maxText), clip(f.Why, maxText)
+	if g.Source != classify.SourceHuman {
+		g.Source = f.Source
+	}
 	g.Severity = worse(g.Severity, f.Severity)
 	g.Confidence = max(g.Confidence, f.Confidence)
 	if !g.counts(i, o.Again) {
 		g.begin(o, g.Count == 0)
 		g.Count++
+		g.sighted(o.Seen, 1)
 	}
 	g.FirstSeen, g.LastSeen = earlier(g.FirstSeen, o.Seen), later(g.LastSeen, o.Seen)
 	g.remember(i, key)
@@ -174,6 +203,7 @@ func (g *Group) Retract(subject, revision string, c *lineage.Context, sequence u
 	}
 	g.Count--
 	g.remember(i, seenKey(subject, revision)+retracted)
+	g.unsighted(subject)
 	g.Specimens = slices.DeleteFunc(g.Specimens, func(s Specimen) bool { return s.subject() == subject })
 	if c != nil {
 		g.Spread.Add(*c, g.Fingerprint.Agent, -1)
@@ -315,16 +345,24 @@ func (g *Group) refuse(why map[string]string, group string) bool {
 	return changed
 }
 
-// Decide records a decision; the oldest give way.
+// Decide records a decision; the oldest give way. What was merged is told to the audit stream where that is settled, anything else from here.
 func (g *Group) Decide(d Decision) {
 	d.Who, d.Reason = clip(d.Who, 200), clip(d.Reason, maxReason)
+	after := ""
+	if n := len(g.Decisions); n > 0 {
+		after = g.Decisions[n-1].ID
+	}
+	d.ID = cmp.Or(d.ID, d.id(g.Fingerprint.Digest(), after))
 	g.Decisions = last(append(g.Decisions, d), maxDecisions)
+	if d.Choice != ChoiceMerge {
+		g.Untold = last(append(g.Untold, d.ID), maxDecisions)
+	}
 }
 
 // decideOnce records a decision unless the latest one on the same digest made the same choice.
 func (g *Group) decideOnce(d Decision) bool {
 	for _, have := range slices.Backward(g.Decisions) {
-		if have.Digest == d.Digest {
+		if have.Digest == d.Digest && !have.Undone {
 			if have.Choice == d.Choice {
 				return false
 			}
@@ -337,28 +375,24 @@ func (g *Group) decideOnce(d Decision) bool {
 
 // Denied returns the decision that keeps the group out of pull requests, if the latest word is such.
 func (g *Group) Denied() (Decision, bool) {
-	for _, d := range slices.Backward(g.Decisions) {
-		switch d.Choice {
-		case "deny", "dismiss":
-			return d, true
-		case "approve", "revive":
-			return Decision{}, false
-		}
-	}
-	return Decision{}, false
+	d, ok := g.latest(ChoiceDeny, ChoiceDismiss, ChoiceApprove, ChoiceRevive)
+	return d, ok && (d.Choice == ChoiceDeny || d.Choice == ChoiceDismiss)
 }
 
 // Approved says whether a person's latest word lets the group through without more sightings.
 func (g *Group) Approved() bool {
+	d, ok := g.latest(ChoiceDeny, ChoiceDismiss, ChoiceApprove)
+	return ok && d.Choice == ChoiceApprove
+}
+
+// latest is the last decision that is one of the choices and was not taken back.
+func (g *Group) latest(choices ...string) (Decision, bool) {
 	for _, d := range slices.Backward(g.Decisions) {
-		switch d.Choice {
-		case "deny", "dismiss":
-			return false
-		case "approve":
-			return true
+		if !d.Undone && slices.Contains(choices, d.Choice) {
+			return d, true
 		}
 	}
-	return false
+	return Decision{}, false
 }
 
 func worse(a, b classify.Severity) classify.Severity {

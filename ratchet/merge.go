@@ -11,11 +11,12 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ingest/queue"
 )
 
 // Merge says that the findings of one fingerprint, the alias, are those of another. Key in the aliases bucket: the alias's digest. It is created once and never
-// changed or deleted. What others are merged into has an entry that names itself, made first, so that it cannot become an alias: one hop always leads home.
+// changed or deleted, save where a label moves a group, or is undone. What others are merged into has an entry that names itself, made first, so that it cannot become an alias: one hop always leads home.
 //
 // The claim settles it; the groups follow, again after a crash until they have: the alias's group gets the record and takes nothing from then on, then what it
 // holds is folded into the other, which lists the alias in the same change.
@@ -24,6 +25,11 @@ type Merge struct {
 	Who    string    `json:"who"`
 	When   time.Time `json:"when"`
 	Reason string    `json:"reason"`
+
+	Moved bool           `json:"moved,omitzero"` // by a label, or by an undo: it may be moved again
+	Label classify.Label `json:"label,omitzero"` // of a move: the label there
+	Along bool           `json:"along,omitzero"` // of a move: it is an alias of what was moved
+	Undo  string         `json:"undo,omitzero"`  // of a move back: id of the decision that it undoes
 }
 
 // Unmergeable says why two groups cannot be merged, in words for the person who asked.
@@ -156,6 +162,9 @@ func (a *Absorber) claim(ctx context.Context, from string, m Merge) error {
 
 // settle has the groups follow a claim; to do so again changes nothing.
 func (a *Absorber) settle(ctx context.Context, from string, m Merge) error {
+	if m.Moved {
+		return a.settleMove(ctx, from, m)
+	}
 	err := a.changeGroup(ctx, from, func(g *Group) bool {
 		if g.Merged != nil || g.Fingerprint.Label == "" {
 			return false
@@ -184,12 +193,7 @@ func (a *Absorber) settle(ctx context.Context, from string, m Merge) error {
 
 // tellMerge writes the merge to the audit log, with what was decided on the alias.
 func (a *Absorber) tellMerge(ctx context.Context, from string, alias *Group) error {
-	doc, err := json.Marshal(struct {
-		Kind      string     `json:"kind"` // always "merge"
-		Alias     string     `json:"alias"`
-		Merge     Merge      `json:"merge"`
-		Decisions []Decision `json:"decisions"`
-	}{"merge", from, *alias.Merged, append([]Decision{}, alias.Decisions...)})
+	doc, err := json.Marshal(audited{Kind: "merge", Alias: from, ID: alias.ID(), Merge: alias.Merged, Decisions: append([]Decision{}, alias.Decisions...)})
 	if err != nil {
 		return err
 	}
@@ -231,7 +235,13 @@ func (a *Absorber) learnMerges(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("alias %.12s: %w", e.Key, err))
 			continue
 		}
-		if m.Into != e.Key && known[e.Key] == "" {
+		if m.Into == e.Key {
+			if known[e.Key] != "" {
+				a.know(e.Key, "")
+			}
+			continue
+		}
+		if known[e.Key] != m.Into {
 			if err := a.settle(ctx, e.Key, m); err != nil {
 				errs = append(errs, fmt.Errorf("merge %.12s into %.12s: %w", e.Key, m.Into, err))
 			}
@@ -245,8 +255,11 @@ func (a *Absorber) know(from, into string) {
 	defer a.mu.Unlock()
 	known := map[string]string{}
 	maps.Copy(known, a.known)
-	if from != "" {
+	switch {
+	case into != "":
 		known[from] = into
+	default:
+		delete(known, from)
 	}
 	a.known = known
 }
@@ -254,27 +267,30 @@ func (a *Absorber) know(from, into string) {
 // foldGroup applies what was found under a fingerprint and returns the group that took it. Where the group was merged since the aliases were read, the other
 // takes it, which knows by the traces what it has: its sequence may be further already.
 func (a *Absorber) foldGroup(ctx context.Context, fp string, steps []func(*Group) bool, last uint64) (string, error) {
-	into := ""
-	err := a.changeGroup(ctx, fp, func(g *Group) bool {
-		if into = ""; g.Merged != nil {
-			into = g.Merged.Into
-			return false
+	for hop := range maxHops {
+		into := ""
+		err := a.changeGroup(ctx, fp, func(g *Group) bool {
+			if into = ""; g.Merged != nil {
+				into = g.Merged.Into
+				return false
+			}
+			applied := g.Applied
+			if hop > 0 {
+				g.Applied = 0
+			}
+			changed := applyAll(g, steps, last)
+			g.Applied = max(g.Applied, applied)
+			return changed
+		})
+		if err != nil || into == "" {
+			return fp, err
 		}
-		return applyAll(g, steps, last)
-	})
-	if err != nil || into == "" {
-		return fp, err
+		if err := a.learnMerges(ctx); err != nil {
+			return into, err
+		}
+		fp = into
 	}
-	if err := a.learnMerges(ctx); err != nil {
-		return into, err
-	}
-	return into, a.changeGroup(ctx, into, func(g *Group) bool {
-		applied := g.Applied
-		g.Applied = 0
-		changed := applyAll(g, steps, last)
-		g.Applied = max(g.Applied, applied)
-		return changed
-	})
+	return fp, fmt.Errorf("group %.12s: %w", fp, queue.ErrConflict)
 }
 
 // fold takes over what an alias's group holds, once. A trace that both have counts once, as far as both remember it.
@@ -284,14 +300,31 @@ func (g *Group) fold(alias *Group) bool {
 		return false
 	}
 	g.Fingerprint.Aliases = slices.Sorted(slices.Values(append(slices.Clone(g.Fingerprint.Aliases), digest)))
+	g.foldAll(alias)
+	g.Decide(Decision{Who: alias.Merged.Who, When: alias.Merged.When, Choice: ChoiceMerge, Reason: alias.ID() + ": " + alias.Merged.Reason, Digest: digest})
+	return true
+}
+
+// foldAll takes over an alias's sightings.
+func (g *Group) foldAll(alias *Group) {
 	if alias.Count > 0 && (g.Count == 0 || alias.FirstSeen.Before(g.FirstSeen)) {
 		g.Began = alias.Began
 	}
 	g.Applied = min(g.Applied, alias.Applied) // what is read again after a kill may be new to either; traces are known by Seen
 	g.Spread.Join(alias.Spread, alias.Fingerprint.Agent == g.Fingerprint.Agent)
-	g.Count += alias.Count - g.rememberAll(alias)
+	twice := g.rememberAll(alias)
+	g.Count += alias.Count - twice
+	for _, d := range alias.Days {
+		g.Days = addDay(g.Days, d)
+	}
+	for range twice {
+		g.unsighted("")
+	}
 	if alias.Count > 0 {
 		g.Severity, g.Confidence = worse(g.Severity, alias.Severity), max(g.Confidence, alias.Confidence)
+		if g.FirstSeen.IsZero() {
+			g.FirstSeen = alias.FirstSeen
+		}
 		g.FirstSeen, g.LastSeen = earlier(g.FirstSeen, alias.FirstSeen), later(g.LastSeen, alias.LastSeen)
 	}
 	g.Sessions, g.Follow = union(g.Sessions, alias.Sessions, maxSessions), union(g.Follow, alias.Follow, maxFollow)
@@ -300,8 +333,6 @@ func (g *Group) fold(alias *Group) bool {
 			g.Specimens = append(g.Specimens, s)
 		}
 	}
-	g.Decide(Decision{Who: alias.Merged.Who, When: alias.Merged.When, Choice: "merge", Reason: alias.ID() + ": " + alias.Merged.Reason, Digest: digest})
-	return true
 }
 
 // rememberAll takes over the traces that the alias's group remembers and returns how many of them are in both counts.

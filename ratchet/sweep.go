@@ -1,6 +1,7 @@
 package ratchet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -32,7 +33,7 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 
 func (a *Absorber) sweep(ctx context.Context, now time.Time) error {
 	base := sync.OnceValues(func() (*baseline.Snapshot, error) { return Snapshot(ctx, a.q) })
-	errs := []error{a.learnMerges(ctx), a.judgeSessions(ctx, now, base), a.expire(ctx, now)}
+	errs := []error{a.learnMerges(ctx), a.judgeSessions(ctx, now, base), a.expire(ctx, now), a.tellAll(ctx)}
 	if !a.opts.Propose {
 		return errors.Join(errs...)
 	}
@@ -86,6 +87,9 @@ func (a *Absorber) rederive(ctx context.Context) error {
 			return fmt.Errorf("groups: %w", err)
 		}
 		a.touch(e.Key, true)
+		if bytes.Contains(e.Value, []byte(`"untold"`)) {
+			a.tellLater(e.Key)
+		}
 	}
 	return a.reopen(ctx)
 }
@@ -173,6 +177,10 @@ func (a *Absorber) propose(ctx context.Context, now time.Time, fp string, g *Gro
 	m, err := a.store(ctx, *made)
 	if err != nil {
 		return err
+	}
+	if d, ok := g.latest(ChoiceDeny, ChoiceDismiss, ChoiceApprove); ok && d.Choice == ChoiceApprove && d.Digest != "" && d.Digest != m.CaseDigest {
+		why := fmt.Sprintf("the case is another now than %s approved: look at it again", d.Who)
+		return a.changeGroup(ctx, fp, func(g *Group) bool { return g.refuse(nil, why) })
 	}
 	if m.Began, err = a.beganLine(ctx, g); err != nil {
 		return err
@@ -272,8 +280,8 @@ func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sighting
 	run := trajectory.Join(parts)
 	found := a.maker.findings(run, snapshot)
 	for _, f := range found {
-		if f.Fingerprint.Equal(g.Fingerprint) {
-			f.Fingerprint.Aliases = g.Fingerprint.Aliases
+		if f.Fingerprint.Equal(g.Fingerprint) || f.Fingerprint.Digest() == g.Origin {
+			f.Fingerprint = g.Fingerprint
 			s.Controls = a.controls(ctx, baseline.KeyOf(run))
 			return a.maker.Make(traces, f, s, snapshot)
 		}
