@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -55,4 +56,83 @@ func TestApp(t *testing.T) {
 			t.Errorf("a wrong installation: %v", err)
 		}
 	})
+}
+
+// TestAppRights: tokens of an App are good for one repository and for no more than their calls take. What looks holds none that writes; only an onboarding with
+// a workflow holds one for workflows; and each right that the installation lacks is named, one at a time, and used as soon as it is granted.
+func TestAppRights(t *testing.T) {
+	private, public := keyPair(t)
+	synctest.Test(t, func(t *testing.T) {
+		g := newRig(t)
+		must(t, g.fake.AddRepo("acme", "store", ""))
+		must(t, g.fake.AddApp(fakegithub.App{ID: 12, Slug: "pawl-app", InstallationID: 34, PublicKey: public, Permissions: map[string]string{"metadata": "read"}}))
+		g.opt.Token, g.opt.App = "", App{ID: 12, InstallationID: 34, PrivateKey: private}
+		r := g.reconciler(t)
+		c := change()
+		c.Kind, c.Dir = KindOnboard, "regressions"
+		c.Files = []File{{Path: ".github/workflows/pawl.yml", Content: "on: push\n"}, {Path: "regressions/loop/loop-3f9a1c02d4/case.yaml", Content: "kind: Case\n"}}
+		in := frozen(t, c)
+		rights := map[string]string{"metadata": "read"}
+		for _, lacks := range []struct{ right, level, words string }{
+			{"pull_requests", "read", "Pull requests: Read-only"}, {"contents", "read", "Contents: Read-only"}, {"contents", "write", "Contents: Read and write"},
+			{"workflows", "write", "Workflows: Read and write"}, {"pull_requests", "write", "Pull requests: Read and write"},
+		} {
+			in = round(t, r, in)
+			if in.Parked != nil || !strings.Contains(in.Waiting, "give it "+lacks.words+" at https://") || strings.Contains(in.Waiting, "ghs_") {
+				t.Fatalf("without %s: %+v %q", lacks.words, in.Parked, in.Waiting)
+			}
+			rights = maps.Clone(rights)
+			rights[lacks.right] = lacks.level
+			must(t, g.fake.Grant(34, rights))
+		}
+		if in = round(t, r, in); !in.Done() {
+			t.Fatalf("with all rights: %q", in.Waiting)
+		}
+		if p := g.fake.Pulls("acme", "shop"); len(p) != 1 || p[0].Author != "pawl-app[bot]" {
+			t.Errorf("%+v", p)
+		}
+		for _, tok := range g.fake.Tokens() {
+			if len(tok.Repos) != 1 {
+				t.Errorf("a token for repositories %v", tok.Repos)
+			}
+		}
+		before := len(g.fake.Tokens())
+		r = g.reconciler(t) // a new process
+		x := change()
+		x.Repo = "acme/store"
+		if _, err := r.Preview(t.Context(), time.Now(), frozen(t, x)); err != nil {
+			t.Fatal(err)
+		}
+		for _, tok := range g.fake.Tokens()[before:] {
+			for name, level := range tok.Permissions {
+				if level != "read" {
+					t.Errorf("a preview holds %s: %s", name, level)
+				}
+			}
+		}
+		if _, err := r.Reconcile(t.Context(), time.Now(), frozen(t, x), func(context.Context, Intent) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for _, tok := range g.fake.Tokens()[before:] {
+			if tok.Permissions["workflows"] != "" {
+				t.Error("a token for workflows, of a change without any")
+			}
+		}
+	})
+}
+
+// round reconciles once, an hour later: whatever was waited for is over.
+func round(t *testing.T, r *Reconciler, in Intent) Intent {
+	t.Helper()
+	for range 12 { // a search goes on by itself
+		time.Sleep(time.Hour)
+		out, err := r.Reconcile(t.Context(), time.Now(), in, func(context.Context, Intent) error { return nil })
+		if e, ok := errors.AsType[*github.Error](err); err != nil && (!ok || e.Kind == github.Unknown) {
+			t.Fatal(err)
+		}
+		if in = out; len(in.Search) == 0 || in.Asleep {
+			break
+		}
+	}
+	return in
 }

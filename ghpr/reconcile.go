@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -140,6 +142,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, now time.Time, in Intent, sa
 		return in, nil
 	}
 	w := &run{Reconciler: r, in: in.clone(), stored: in, save: save, start: time.Now(), now0: now, absent: map[string]bool{}}
+	if slices.ContainsFunc(in.Files, func(f FrozenFile) bool { return strings.HasPrefix(f.Path, ".github/workflows/") }) {
+		ctx = github.WithWorkflows(ctx)
+	}
 	err := w.drive(ctx)
 	return w.in, w.finish(ctx, err)
 }
@@ -291,7 +296,7 @@ func (w *run) finish(ctx context.Context, err error) error {
 		_ = w.wait("stopped: "+err.Error(), w.now().Add(time.Minute))
 	case e.Kind == github.Limited:
 		_ = w.wait("waits for GitHub's limit", e.NotBefore)
-	case e.Kind == github.Denied, e.Kind == github.Absent, e.Kind == github.Moved, e.Says("not accessible to the parent installation"):
+	case e.Kind == github.Denied, e.Kind == github.Absent, e.Kind == github.Moved, e.Says("not accessible to the parent installation", "permissions requested are not granted"):
 		_ = w.sleep(w.gh.Remedy(e)+" ("+e.Error()+")", w.now().Add(15*time.Minute))
 	default:
 		_ = w.wait("looks again: "+e.Error(), w.now().Add(time.Minute))

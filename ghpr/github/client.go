@@ -135,7 +135,12 @@ func (c *Client) authenticateApp(a App) error {
 		inst.BaseURL, inst.InstallationTokenOptions = root, o
 		return inst
 	}
-	c.gh, c.app = c.goGitHub(&narrow{fresh: fresh, of: map[string]*renewing{}}), c.goGitHub(apps)
+	granted := func(ctx context.Context) (map[string]string, error) {
+		var out Credential
+		err := c.installation(ctx, &out)
+		return out.Rights, err
+	}
+	c.gh, c.app = c.goGitHub(&narrow{lg: c.lg, fresh: fresh, granted: granted, of: map[string]*renewing{}}), c.goGitHub(apps)
 	c.kind, c.installationID = KindApp, a.InstallationID
 	return nil
 }

@@ -74,8 +74,10 @@ type call struct {
 	host string // scheme and host, for links
 	body []byte
 	user User
-	repo *Repo
-	git  gitDir
+	// token is the installation's that made the call; nil: a person's.
+	token *Installed
+	repo  *Repo
+	git   gitDir
 }
 
 func (c *call) arg(name string) string { return c.req.PathValue(name) }
@@ -124,6 +126,7 @@ func (f *Fake) routes() {
 		{"GET " + r + "/labels/{label}", "get-label", "read", getLabel},
 		{"POST " + r + "/labels", "create-label", "write", createLabel},
 		{"GET /app", "get-app", "app", getApp},
+		{"GET /app/installations/{id}", "get-installation", "app", getInstallation},
 		{"POST /app/installations/{id}/access_tokens", "create-token", "app", createToken},
 	} {
 		f.api.Handle(x.pattern, f.serve(x.op, x.right, x.h))
@@ -181,7 +184,7 @@ func (f *Fake) act(op, right string, h handler, r *http.Request, body []byte, x 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := &call{Fake: f, req: r, body: body, host: "http://" + r.Host}
-	out, allowed := c.admit(right)
+	out, allowed := c.admit(op, right)
 	if allowed {
 		out = h(c)
 	}
@@ -243,7 +246,7 @@ func (f *Fake) ledger(op string, r *http.Request, user string, body []byte, stat
 }
 
 // admit checks the primary limit, the credential, the repository and the right, with GitHub's answers.
-func (c *call) admit(right string) (reply, bool) {
+func (c *call) admit(op, right string) (reply, bool) {
 	if right == "app" {
 		return reply{}, true // the App's own calls carry a signed JWT, which their handlers check
 	}
@@ -276,7 +279,7 @@ func (c *call) admit(right string) (reply, bool) {
 	case right == "write" && c.repo.Archived:
 		return fail(403, "Repository was archived so is read-only."), false
 	}
-	return reply{}, true
+	return c.permits(op, right)
 }
 
 func (c *call) authenticate() (User, bool) {

@@ -17,7 +17,8 @@ import (
 
 // operations are what is kept: everything that the stand-in answers.
 var operations = map[string][]string{
-	"/app": {"get"},
+	"/app":                                 {"get"},
+	"/app/installations/{installation_id}": {"get"},
 	"/app/installations/{installation_id}/access_tokens": {"post"},
 	"/rate_limit":           {"get"},
 	"/user":                 {"get"},
