@@ -46,13 +46,13 @@ func (m *Maker) healthy(controls []trajectory.Trace, base *baseline.Snapshot, re
 }
 
 // admit tries the case and trims its recording, which must then do all that the whole one did. Where what healthy runs call and what a mended run does
-// exclude each other, such as the failure being the call of a tool, the case does without the calls.
-func (m *Maker) admit(c *regcase.Case, r *recording, controls []*trajectory.Trajectory, base *baseline.Snapshot) (admit.Proof, error) {
+// exclude each other, such as the failure being the call of a tool, the case does without the calls, unless a person wrote them.
+func (m *Maker) admit(c *regcase.Case, r *recording, controls []*trajectory.Trajectory, base *baseline.Snapshot, edited bool) (admit.Proof, error) {
 	try := func(c *regcase.Case, r recording) (admit.Proof, error) {
-		return admit.Admit(m.Oracle.Judge, admit.Candidate{Case: c, Finding: r.found, Recorded: r.run, Rule: m.ruleOf(r.found), Controls: controls})
+		return admit.Admit(m.Oracle.Judge, admit.Candidate{Case: c, Finding: r.found, Recorded: r.run, Rule: m.ruleOf(r.found), Controls: controls, Edited: edited})
 	}
 	proof, err := try(c, *r)
-	if err != nil && len(c.Expect.Liveness.Calls) > 0 {
+	if err != nil && len(c.Expect.Liveness.Calls) > 0 && !edited {
 		bare := *c
 		bare.Expect.Liveness.Calls, bare.Expect.Liveness.Healthy = []string{}, 0
 		bare.Weak = weak(&bare.Expect)

@@ -97,6 +97,9 @@ func (e *eraser) words(g *Group) (changed bool) {
 	for i := range g.Sessions {
 		texts = append(texts, &g.Sessions[i])
 	}
+	if g.Edit != nil {
+		texts = append(texts, &g.Edit.Expect)
+	}
 	for _, t := range texts {
 		if e.s.In(*t) {
 			*t, changed = e.s.Blank(*t), true

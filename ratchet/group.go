@@ -78,6 +78,8 @@ type Group struct {
 	Left   []string        `json:"left,omitzero"`   // ends of the ids of traces that were split off: they are not taken again
 	Origin string          `json:"origin,omitzero"` // of what was split off: digest of the fingerprint that its traces show
 
+	Edit *Edit `json:"edit,omitzero"` // what a person wants its case to assert
+
 	digest string // of the fingerprint, where it is known already
 }
 

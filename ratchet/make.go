@@ -27,6 +27,15 @@ type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return r.Reason }
 
+// Lacking is a Refused that a setting would mend.
+type Lacking struct {
+	Refused
+	Setting string // what to set, in a sentence
+}
+
+// Unwrap gives the refusal.
+func (l *Lacking) Unwrap() error { return &l.Refused }
+
 // Maker makes cases. It is safe for concurrent use.
 type Maker struct {
 	Engine   *classify.Engine
@@ -42,6 +51,7 @@ type Sightings struct {
 	Traces      []string
 	Healthy     *baseline.Snapshot // what budgets are taken from; nil: the snapshot that the finding was made with, which then knows healthy runs alone
 	Controls    []trajectory.Trace // passing runs of the same service, agent and route, best first; MaxControls of them are looked at
+	Expect      *regcase.Expect    // what a person wants asserted; nil: what pawl would
 }
 
 // Made is a case ready to be written.
@@ -55,6 +65,8 @@ type Made struct {
 	Trace   []byte   // trace.json
 	Whole   int      // bytes of the redacted recording before it was trimmed to Trace
 	Healed  []string // the rule's repairs after which the case passes
+
+	Replaced []redact.Replacement // what the redacted traces, healthy ones among them, have stand-ins for
 }
 
 // Make turns one finding into a case. The traces are the one that the finding is on or, of a session's finding, all of the session, in any order;
@@ -95,15 +107,20 @@ func (m *Maker) make(traces []trajectory.Trace, f classify.Finding, s Sightings,
 	if err != nil {
 		return Made{}, err
 	}
+	if s.Expect != nil {
+		if err := edited(&c, *s.Expect); err != nil {
+			return Made{}, err
+		}
+	}
 	whole, why := len(r.doc), r.found.Why
-	proof, err := m.admit(&c, &r, controls, base)
+	proof, err := m.admit(&c, &r, controls, base, s.Expect != nil)
 	if err != nil {
 		return Made{}, err
 	}
 	c.Provenance.Kills, c.Provenance.Control = append([]string{}, proof.Kills...), orNil(proof.Control)
 	c.Trace = regcase.TraceFile{File: regcase.JSONFile, SHA256: regcase.SHA256(r.doc)}
 	made, err := seal(c, why, r.doc, session)
-	made.TraceID, made.Whole, made.Healed = cmp.Or(f.TraceID(), traces[len(traces)-1].ID), whole, proof.Healed
+	made.TraceID, made.Whole, made.Healed, made.Replaced = cmp.Or(f.TraceID(), traces[len(traces)-1].ID), whole, proof.Healed, session.Replaced()
 	return made, err
 }
 
@@ -261,7 +278,8 @@ func (m *Maker) compose(r recording, controls []*trajectory.Trajectory, s Sighti
 		Runs: regcase.Runs{N: 5, Mode: "soft", Rate: 0.8},
 	}
 	if len(c.Input.Turns) == 0 {
-		return c, &Refused{"the trace holds no user message, so the case would have no input to run: " + remedyFor(t, trajectory.FactUserMessages)}
+		remedy := remedyFor(t, trajectory.FactUserMessages)
+		return c, &Lacking{Refused{"the trace holds no user message, so the case would have no input to run: " + remedy}, remedy}
 	}
 	if f.Form == classify.FormFault && !slices.ContainsFunc(c.Fixtures, func(f regcase.Fixture) bool { return f.Fault != nil }) {
 		if outside(f.Label) {

@@ -33,6 +33,7 @@ func (a *Absorber) Sweep(ctx context.Context, now time.Time) error {
 
 func (a *Absorber) sweep(ctx context.Context, now time.Time) error {
 	base := sync.OnceValues(func() (*baseline.Snapshot, error) { return Snapshot(ctx, a.q) })
+	a.asks = asks{}
 	errs := []error{a.learnMerges(ctx), a.judgeSessions(ctx, now, base), a.expire(ctx, now), a.tellAll(ctx)}
 	if !a.opts.Propose {
 		return errors.Join(errs...)
@@ -211,8 +212,9 @@ type baselines func() (*baseline.Snapshot, error)
 
 // refusals are why no case could be made: by the specimens' subjects, and of the specimen that was tried first.
 type refusals struct {
-	why   map[string]string
-	first string
+	why     map[string]string
+	first   string
+	setting string // that would mend it, "" where none is known
 }
 
 // make tries the specimens in turn, those that were refused before only when anew. It returns no case when none could be made.
@@ -223,7 +225,7 @@ func (a *Absorber) make(ctx context.Context, now time.Time, g *Group, anew bool,
 	}
 	no := refusals{why: map[string]string{}}
 	for _, sp := range g.Candidates() {
-		if sp.Refused != "" && !anew {
+		if sp.Refused != "" && !anew || g.Edit != nil && sp.subject() != g.Edit.Subject {
 			continue
 		}
 		if waits, err := a.unsettled(ctx, now, g, sp); err != nil {
@@ -242,6 +244,13 @@ func (a *Absorber) make(ctx context.Context, now time.Time, g *Group, anew bool,
 			return nil, no, err
 		}
 		no.why[sp.subject()], no.first = clip(reason, maxText), cmp.Or(no.first, clip(reason, maxText))
+		if l, lacks := errors.AsType[*Lacking](err); lacks {
+			no.setting = cmp.Or(no.setting, l.Setting)
+		}
+	}
+	if g.Edit != nil && len(no.why) == 0 && !slices.ContainsFunc(g.Specimens, func(sp Specimen) bool { return sp.subject() == g.Edit.Subject }) {
+		no.first = fmt.Sprintf("the trace that %s edited the case of is gone from the group: look at it again, and edit it anew or drop the edit", g.Edit.Who)
+		no.why[g.Edit.Subject] = no.first
 	}
 	return nil, no, nil
 }
@@ -283,6 +292,9 @@ func (a *Absorber) makeOf(ctx context.Context, g *Group, sp Specimen, s Sighting
 		if f.Fingerprint.Equal(g.Fingerprint) || f.Fingerprint.Digest() == g.Origin {
 			f.Fingerprint = g.Fingerprint
 			s.Controls = a.controls(ctx, baseline.KeyOf(run))
+			if s.Expect, err = g.Edit.expect(); err != nil {
+				return Made{}, &Refused{err.Error()}
+			}
 			return a.maker.Make(traces, f, s, snapshot)
 		}
 	}

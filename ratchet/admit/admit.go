@@ -37,6 +37,7 @@ type Candidate struct {
 	Recorded *trajectory.Trajectory   // the failing run, as the case's trace.json holds it
 	Rule     classify.Rule            // the rule that found it: its repairs and twins
 	Controls []*trajectory.Trajectory // passing runs of the same route, redacted like the recording; the first that passes the case becomes its control
+	Edited   bool                     // a person wrote what the case asserts: it may ask for more than a repair gives, if a healthy run has it
 }
 
 // Proof is what was shown of a case that may enter.
@@ -173,6 +174,7 @@ func (x *exam) twins() error {
 // repair may do without a call that all healthy runs make, such as the one that went wrong; but if all do, no run can be had that is mended and makes it.
 func (x *exam) repairs() error {
 	_, guess := x.Rule.Params.(custom.Params)
+	guess = guess || x.Edited
 	whole := false
 	for _, r := range x.Rule.Repairs {
 		healed, applied := x.heal(r)
