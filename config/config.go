@@ -302,6 +302,7 @@ type Absorb struct {
 type Gate struct {
 	LiveTools  []string   `yaml:"live_tools" doc:"tools that may run for real during a check"`
 	Embeddings Embeddings `yaml:"embeddings" doc:"an OpenAI-compatible endpoint that compares replies by meaning during a check; without one other words are not decided"`
+	Rubric     string     `yaml:"rubric" null:"the built-in one" doc:"path of what the model of judge is told about judging criteria of cases (judge: true), in your repository"`
 	Variance   []Variance `yaml:"variance" doc:"share of the runs of an agent that may differ before its cases should not be enforced; the first entry that matches holds, else 0.05"`
 }
 

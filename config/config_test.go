@@ -215,6 +215,14 @@ func TestOffline(t *testing.T) {
 	if err != nil || cfg.Rules.Loop.Match != 7 || !cfg.GHPR.Token.Empty() {
 		t.Errorf("%+v, %v", cfg.Rules.Loop, err)
 	}
+	if _, err := cfg.GHPR.Token.Resolve(); err == nil {
+		t.Error("a secret that is not there was resolved")
+	}
+	t.Setenv("PAWL_TEST_ABSENT", "s")
+	if v, err := cfg.GHPR.Token.Resolve(); err != nil || v != "s" {
+		t.Errorf("%q, %v", v, err)
+	}
+	os.Unsetenv("PAWL_TEST_ABSENT")
 	if _, err := Load(name); err == nil {
 		t.Error("an absent variable is no error")
 	}

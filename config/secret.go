@@ -16,10 +16,11 @@ const hidden = "[secret]"
 // Secret is a value that never prints itself; Reveal is the only way to it. The zero value is no secret.
 type Secret struct {
 	value *string // behind a pointer, so that %v of a struct with an unexported Secret shows an address
+	late  func() (string, error)
 }
 
 // NewSecret returns value as a Secret, for tests and for values that do not come from pawl.yaml.
-func NewSecret(value string) Secret { return Secret{&value} }
+func NewSecret(value string) Secret { return Secret{value: &value} }
 
 // Reveal returns the value itself, "" for the zero Secret. Never log or wrap what it returns.
 func (s Secret) Reveal() string {
@@ -27,6 +28,14 @@ func (s Secret) Reveal() string {
 		return ""
 	}
 	return *s.value
+}
+
+// Resolve returns the value itself, also of a file that was read with [LoadOffline]: it is looked up now, and the error says what is not there.
+func (s Secret) Resolve() (string, error) {
+	if s.late != nil {
+		return s.late()
+	}
+	return s.Reveal(), nil
 }
 
 // Empty reports whether there is nothing to reveal.
@@ -63,16 +72,23 @@ func secretFrom(text, dir string, resolve bool) (Secret, error) {
 		return Secret{}, errors.New("a secret does not stand in the file: write ${env:NAME} or ${file:PATH}")
 	}
 	if !resolve {
-		return NewSecret(""), nil
+		s := NewSecret("")
+		s.late = func() (string, error) { return resolved(text, m[1], m[2], dir) }
+		return s, nil
 	}
-	value, err := lookup(m[1], m[2], dir)
+	value, err := resolved(text, m[1], m[2], dir)
 	if err != nil {
 		return Secret{}, err
 	}
-	if value == "" {
-		return Secret{}, fmt.Errorf("%s is empty; an empty secret protects nothing", text)
-	}
 	return NewSecret(value), nil
+}
+
+func resolved(text, kind, name, dir string) (string, error) {
+	value, err := lookup(kind, name, dir)
+	if err == nil && value == "" {
+		err = fmt.Errorf("%s is empty; an empty secret protects nothing", text)
+	}
+	return value, err
 }
 
 func lookup(kind, name, dir string) (string, error) {

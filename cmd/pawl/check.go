@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,7 @@ func checkCommand(a *app) *cobra.Command {
 	f.StringVar(&c.listen, "listen", "", "address for a service's telemetry and tools with --url (default 127.0.0.1 and any port)")
 	f.BoolVar(&c.doctor, "doctor", false, "run one case once and say what is missing")
 	f.BoolVar(&c.schema, "schema", false, "print the JSON Schema of PAWL_INPUT")
+	f.BoolVar(&c.simulate, "simulate", false, "run the cases of several turns with a user that the model of pawl.yaml plays, each run another variant; never blocks")
 	f.StringVar(&c.junit, "junit", "", "write JUnit XML to this `FILE`")
 	f.StringVar(&c.html, "html", "", "write a page to this `FILE`")
 	f.BoolVar(&c.github, "github", os.Getenv("GITHUB_ACTIONS") == "true", "print GitHub annotations and write the step summary")
@@ -84,7 +86,7 @@ type checking struct {
 	n, jobs                                                              int
 	timeout                                                              time.Duration
 	maxUSD, maxMinutes                                                   float64
-	doctor, schema, github                                               bool
+	doctor, schema, github, simulate                                     bool
 
 	selected *selected // what --changed-since came to; nil without it
 	cases    []*gate.Case
@@ -110,6 +112,8 @@ func (c *checking) usage() error {
 		return usageError(errors.New("--setup prepares the checkout of --base, which is not given"), "pawl check --base origin/main --setup "+c.setup)
 	case len(c.models) > 0 && (c.base != "" || c.doctor || len(c.traces) > 0 || c.junit != "" || c.html != ""):
 		return usageError(errors.New("--matrix compares models, and goes with none of --base, --traces, --doctor, --junit, --html"), "pawl check --run CMD --matrix A,B --json")
+	case c.simulate && len(c.traces) > 0:
+		return usageError(errors.New("--simulate runs the agent"), "pawl check --simulate --run CMD")
 	case c.doctor && len(c.traces) > 0:
 		return usageError(errors.New("--doctor runs the agent"), "pawl doctor FILE, which examines recorded traces")
 	}
@@ -146,13 +150,27 @@ func (c *checking) check(ctx context.Context) error {
 			return err
 		}
 	}
+	if c.simulate {
+		if err := c.simulated(); err != nil {
+			return err
+		}
+	}
+	model, err := c.modelOf(cfg)
+	if err != nil {
+		return err
+	}
+	criteria, err := criteriaOf(cfg, model)
+	if err != nil {
+		return err
+	}
 	judge := gate.ByOracle(oracle)
-	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: c.now()}
+	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: c.now(), Jury: criteria.Jury()}
 	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html))}
 	if len(c.traces) > 0 {
-		return c.recorded(ctx, plan, judge)
+		return c.recorded(ctx, plan, judge, criteria)
 	}
-	g, err := gate.New(c.log, judge, gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Jobs: c.jobs, Listen: c.listen, Price: oracle.Prices.Fill})
+	g, err := gate.New(c.log, judge, gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Jobs: c.jobs, Listen: c.listen, Price: oracle.Prices.Fill,
+		Criteria: criteria, User: model})
 	if err != nil {
 		return usageError(err, "--listen with another address")
 	}
@@ -167,6 +185,21 @@ func (c *checking) check(ctx context.Context) error {
 		return c.matrix(ctx, g, plan)
 	}
 	return c.live(ctx, g, plan)
+}
+
+// simulated leaves the cases whose user can be played.
+func (c *checking) simulated() error {
+	var out []*gate.Case
+	for _, k := range c.cases {
+		if v := gate.Simulate(k); v != nil {
+			out = append(out, v)
+		}
+	}
+	if len(out) == 0 {
+		return &exitError{exitUndecided, fmt.Errorf("no case of %s has several turns: there is no user to play", c.set), "pawl check without --simulate"}
+	}
+	c.cases = out
+	return nil
 }
 
 // load reads the cases that were asked for.
@@ -214,12 +247,12 @@ func liveTools(cfg config.Config) []string {
 	return out
 }
 
-func (c *checking) recorded(ctx context.Context, plan gate.Plan, judge gate.Judge) error {
+func (c *checking) recorded(ctx context.Context, plan gate.Plan, judge gate.Judge, criteria gate.Criteria) error {
 	traces, err := c.readTraces(ctx, c.traces)
 	if err != nil {
 		return err
 	}
-	report := gate.Recorded(ctx, plan, judge, gate.Criteria{}, traces, len(c.cases) == 1 && len(c.only) > 0)
+	report := gate.Recorded(ctx, plan, judge, criteria, traces, len(c.cases) == 1 && len(c.only) > 0)
 	return c.tell(report)
 }
 
@@ -292,6 +325,9 @@ func (c *checking) announce(plan gate.Plan) {
 	}
 	if e.Time > 0 {
 		line += fmt.Sprintf(", about %s", e.Time.Round(time.Second))
+	}
+	if e.Asked > 0 && plan.Jury != "" {
+		line += fmt.Sprintf(", up to %s to %s", plural(e.Asked, "question"), plan.Jury[:strings.LastIndexByte(plan.Jury, ' ')])
 	}
 	fmt.Fprintln(c.stderr, line+"; more where a case misses")
 	c.bar = newCheckBar(c.app, e.Least)

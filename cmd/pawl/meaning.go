@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -18,7 +19,12 @@ func (a *app) judgeOf(ctx context.Context, cfg config.Config) (*oracle.Oracle, e
 	if err != nil || e.BaseURL == "" {
 		return o, err
 	}
-	opt := embed.Options{URL: e.BaseURL, Model: e.Model, Key: e.APIKey.Reveal()}
+	key, err := e.APIKey.Resolve()
+	if err != nil { // as where a pull request comes from a fork
+		fmt.Fprintf(a.stderr, "Texts are compared by their words alone: gate.embeddings.api_key: %v\n", err)
+		return o, nil
+	}
+	opt := embed.Options{URL: e.BaseURL, Model: e.Model, Key: key}
 	if dir, err := os.UserCacheDir(); err == nil {
 		opt.Dir = filepath.Join(dir, "pawl", "embeddings")
 	}

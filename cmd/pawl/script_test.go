@@ -42,10 +42,13 @@ import (
 //	kill -KILL serve                    kill -9; kill -INT asks for an orderly end, to be awaited without the !
 //	wait serve
 //
+// $MODEL is an OpenAI-compatible model: a criterion with "never" in it is not fulfilled, any other is; as a user it has what it wants after one more message.
 // $ECHO is a server that answers a GET with 204 at /empty and "pong" elsewhere, and a POST with type and body.
 func TestScripts(t *testing.T) {
 	echo := httptest.NewServer(http.HandlerFunc(serveEcho))
 	t.Cleanup(echo.Close)
+	model := httptest.NewServer(http.HandlerFunc(serveModel))
+	t.Cleanup(model.Close)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../test/script",
 		RequireExplicitExec: true,
@@ -53,6 +56,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("PAWL_UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ECHO", echo.URL)
+			env.Setenv("MODEL", model.URL)
 			env.Values[natsKey{}] = &natsBox{}
 			return nil
 		},

@@ -73,7 +73,11 @@ func (c *checking) variance(ctx context.Context, input string, limit *float64) e
 	if err := c.loadFrom(input); err != nil {
 		return err
 	}
-	g, err := gate.New(c.log, gate.ByOracle(oracle), gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Listen: c.listen, Price: oracle.Prices.Fill})
+	model, err := c.modelOf(cfg)
+	if err != nil {
+		return err
+	}
+	g, err := gate.New(c.log, gate.ByOracle(oracle), gate.Options{Timeout: c.timeout, Live: liveTools(cfg), Stubs: gate.Stubs{Dir: c.set, Files: c.stubs}, Listen: c.listen, Price: oracle.Prices.Fill, User: model})
 	if err != nil {
 		return usageError(err, "--listen with another address")
 	}

@@ -185,10 +185,32 @@ func (r Report) Also(cases []*Case) (out []string) {
 		out = append(out, fmt.Sprintf("Decided by rules and words: %.0f %%, by embeddings: %.0f %%, by a judge: %.0f %%.",
 			100*float64(by[Deterministic])/all, 100*float64(by[ByEmbedding])/all, 100*float64(by[ByModel])/all))
 	}
+	if n := Noise(r.Runs); n.Of > 0 {
+		out = append(out, fmt.Sprintf("The model that judges disagreed with itself on %s of the criteria: that noise is not the agent's.", n))
+	}
+	if s := r.asked(); s.Asked > 0 {
+		line := fmt.Sprintf("The model was asked %d times for it, %d tokens", s.Asked, s.Tokens)
+		if s.USD != nil {
+			line += fmt.Sprintf(", $%.4f", *s.USD)
+		}
+		out = append(out, line+".")
+	}
 	for _, a := range r.Aliases() {
 		out = append(out, a.Sentence())
 	}
 	return out
+}
+
+// asked is what the questions to the model took, of the runs that this check made or took over.
+func (r Report) asked() (s Spent) {
+	for _, run := range r.Runs {
+		s.Asked += run.Asked.Asked
+		s.Tokens += run.Asked.Tokens
+		if run.Asked.USD != nil {
+			s.USD = new(*run.Asked.USD + value(s.USD))
+		}
+	}
+	return s
 }
 
 // Sentence says what an alias means for a check.
