@@ -70,6 +70,7 @@ type Absorber struct {
 	sparedAt time.Time         // of the sweep alone: when that was found out
 	gated    map[string]string // of the sweep alone: groups that wait for it, by fingerprint digest: their repository
 
+	asks  asks            // of the sweep alone: what GitHub is asked while it waits
 	looks looks           // of batches and groups
 	lanes lanes           // of repositories under way
 	woken []Woken         // under mu: repositories to look at in the next sweep

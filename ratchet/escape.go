@@ -44,24 +44,29 @@ func (a *Absorber) escape(ctx context.Context, now time.Time, fp string, g *Grou
 	if len(a.back(g)) == 0 || recently(now, a.looks.last(key), escapeEvery) {
 		return nil
 	}
-	a.looks.note(key, now)
 	id, _, _ := strings.Cut(b.Members[b.member(fp)].CaseID, ".")
-	green, err := a.enforced(ctx, &b, id)
-	if err != nil || green == "" {
-		return err
-	}
-	ask, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	if back.Specimens = a.escaped(ask, b.Repo, green, g); len(back.Specimens) == 0 {
+	asked, err := a.asks.ask(ctx, b.Repo, func(ctx context.Context) error {
+		green, err := a.enforced(ctx, &b, id)
+		back.Specimens = nil
+		if err != nil || green == "" {
+			return err
+		}
+		back.Specimens = a.escaped(ctx, b.Repo, green, g)
+		return ctx.Err() // what was not answered in time decides nothing
+	})
+	if !asked {
+		a.touch(fp, false)
 		return nil
+	}
+	a.looks.note(key, now)
+	if err != nil || len(back.Specimens) == 0 {
+		return err
 	}
 	return a.again(ctx, now, fp, &back, target, id, base)
 }
 
 // enforced gives the commit of the green runs that enforced a case on the batch's base, "" if it is not there or not enforced.
 func (a *Absorber) enforced(ctx context.Context, b *Batch, id string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
 	text, found, err := a.pr.File(ctx, b.Repo, b.Base, fmt.Sprintf("%s/%s/%s/%s", b.Set, b.Label, id, regcase.CaseFile))
 	if err != nil || !found {
 		return "", err

@@ -251,6 +251,7 @@ func (a *Absorber) onboard(ctx context.Context, now time.Time, gs []Group, polic
 	if a.opts.Onboard == nil || a.opts.WarmUp <= 0 {
 		return nil
 	}
+	var errs []error
 	ranks := Ranks(gs, policy)
 	slices.SortFunc(gs, func(x, y Group) int { return cmp.Compare(ranks[x.Fingerprint.Digest()], ranks[y.Fingerprint.Digest()]) })
 	for i, t := range a.opts.Targets {
@@ -265,18 +266,21 @@ func (a *Absorber) onboard(ctx context.Context, now time.Time, gs []Group, polic
 			continue
 		}
 		if err := a.example(ctx, now, &b, t, gs, ranks, base); err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("onboarding of %s: %w", t.Repo, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // example lets the worst failure of which a case can be made join the onboarding.
 func (a *Absorber) example(ctx context.Context, now time.Time, b *Batch, t Target, gs []Group, ranks map[string]int, base baselines) error {
-	ask, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	if there, err := a.pr.Has(ask, t.Repo, t.Base, "pawl.yaml"); there || err != nil {
-		return err // it is onboarded already
+	there := false
+	asked, err := a.asks.ask(ctx, t.Repo, func(ctx context.Context) (err error) {
+		there, err = a.pr.Has(ctx, t.Repo, t.Base, "pawl.yaml")
+		return err
+	})
+	if there || !asked || err != nil {
+		return err // it is onboarded already, or not known to be none
 	}
 	tries := 0
 	for i := range gs {

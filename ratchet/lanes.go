@@ -70,9 +70,6 @@ func (a *Absorber) driveAll(ctx context.Context, now time.Time, batches []Batch)
 	}
 }
 
-// A question to GitHub on which a sweep waits may take no longer: it is asked again later.
-const askTime = 5 * time.Second
-
 // looks are when something was last looked at, by key, and until when series cool down. It is safe for concurrent use.
 type looks struct {
 	mu   sync.Mutex
