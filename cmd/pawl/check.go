@@ -35,6 +35,8 @@ func checkCommand(a *app) *cobra.Command {
 			"that it may (execution: {external_api: never}, gate.live_tools) makes the run an error.\n\n" +
 			"With --changed-since the whole set is run if what watch names in pawl.yaml has changed (prompts, tools, models), else the few cases that touch\n" +
 			"every label and every tool. With --matrix the set is run once for each model, which the agent finds as PAWL_MODEL.\n\n" +
+			"--results is the history of a set: keep the file, and each check tells how the set moved since the last green one, and how often one and the same\n" +
+			"agent came out otherwise (--fresh makes it run again).\n\n" +
 			"Exit code 1: a case blocks; 3: nothing was executed, or a case that may block is not decided.",
 		Example: "  pawl check --run 'node agent.js' --changed-since origin/main --base origin/main\n  pawl check --run 'node agent.js' --matrix gpt-4.1-2025-04-14,o4-mini-2025-04-16\n" +
 			"  pawl check --run 'node agent.js' --doctor\n  pawl check --run 'python -m desk' --base origin/main --setup 'pip install -e .' -j 4 --results runs.jsonl\n" +
@@ -53,6 +55,7 @@ func checkCommand(a *app) *cobra.Command {
 	f.StringVar(&c.setup, "setup", "", "prepare the checkout of --base by this `CMD` (npm ci, pip install ...)")
 	f.IntVarP(&c.jobs, "jobs", "j", 1, "runs at once")
 	f.StringVar(&c.results, "results", "", "add each run to this `FILE` (JSON Lines), and do not repeat runs of this very agent that are there")
+	f.BoolVar(&c.fresh, "fresh", false, "repeat also what --results holds of this very agent: how often its verdicts flip from check to check is told")
 	f.StringVar(&c.digest, "agent-digest", "", "what tells this version of the agent from others (default: the commit, if nothing is changed)")
 	f.DurationVar(&c.timeout, "timeout", 2*time.Minute, "time that the agent has for one turn")
 	f.Float64Var(&c.maxUSD, "max-usd", 0, "stop when the runs have cost this much, as far as spans tell")
@@ -86,7 +89,7 @@ type checking struct {
 	n, jobs                                                              int
 	timeout                                                              time.Duration
 	maxUSD, maxMinutes                                                   float64
-	doctor, schema, github, simulate                                     bool
+	doctor, schema, github, fresh, simulate                              bool
 
 	selected *selected // what --changed-since came to; nil without it
 	cases    []*gate.Case
@@ -108,6 +111,8 @@ func (c *checking) usage() error {
 		return usageError(errors.New("numbers of runs, jobs, money and time are positive"), "pawl check --help")
 	case c.base != "" && c.command == "":
 		return usageError(errors.New("--base starts the other version by the same command: it needs --run"), "pawl check --run CMD --base "+c.base)
+	case c.fresh && c.results == "":
+		return usageError(errors.New("--fresh repeats what --results holds, which is not given"), "pawl check --run CMD --results runs.jsonl --fresh")
 	case c.setup != "" && c.base == "":
 		return usageError(errors.New("--setup prepares the checkout of --base, which is not given"), "pawl check --base origin/main --setup "+c.setup)
 	case len(c.models) > 0 && (c.base != "" || c.doctor || len(c.traces) > 0 || c.junit != "" || c.html != ""):
@@ -265,9 +270,23 @@ func (c *checking) remember(plan *gate.Plan) error {
 	if err != nil {
 		return usageError(err, "--results with another file")
 	}
-	plan.Known = known
+	plan.Known, plan.Fresh = known, c.fresh
+	c.otherWays(plan)
 	plan.Keep = func(r gate.Run) error { return gate.Append(c.results, r) }
 	return nil
+}
+
+// otherWays tells of runs that bear this agent's digest and were made by another command or URL: they are not taken over.
+func (c *checking) otherWays(plan *gate.Plan) {
+	n := 0
+	for _, r := range plan.Known {
+		if r.Agent != "" && r.Agent == plan.Head.Stamp.Digest && r.Way != plan.Head.Way() {
+			n++
+		}
+	}
+	if n > 0 && c.digest != "" {
+		fmt.Fprintf(c.stderr, "%s of %s in %s were made by another command or URL, and are not taken over\n", plural(n, "run"), shown(c.digest), c.results)
+	}
 }
 
 // live runs the agent.

@@ -67,6 +67,7 @@ type checkLine struct {
 	Seconds  float64     `json:"seconds"`
 	Cut      string      `json:"cut"`
 	Delta    *gate.Delta `json:"delta"`
+	Flips    gate.Flips  `json:"flips"` // of the verdicts of one and the same agent, over --results
 
 	Scores  *gate.Scores         `json:"scores"`  // of the cases written by hand; null where there are none
 	Decided map[gate.Decider]int `json:"decided"` // runs, by what their verdict rests on
@@ -119,7 +120,7 @@ func (c *checking) print(r gate.Report, rows []gate.Row) error {
 			return err
 		}
 	}
-	return c.printJSON(checkLine{"check", r.Exit(), len(r.Outcomes), r.Retired, len(r.Runs), r.Reused, r.SpentUSD, r.Took.Seconds(), r.Cut, r.Delta,
+	return c.printJSON(checkLine{"check", r.Exit(), len(r.Outcomes), r.Retired, len(r.Runs), r.Reused, r.SpentUSD, r.Took.Seconds(), r.Cut, r.Delta, r.Flips,
 		r.Scores(c.cases), r.Deciders(), append([]gate.Alias{}, r.Aliases()...), gate.Noise(r.Runs)})
 }
 

@@ -86,7 +86,7 @@ func (c *clicking) click(ctx context.Context, args []string) error {
 			return usageError(fmt.Errorf("--accept %q is none of %s", part, strings.Join(click.Parts, ", ")), "pawl click --propose, which shows both")
 		}
 	}
-	runs, err := c.runs()
+	runs, err := readResults(c.results)
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,9 @@ func (c *clicking) click(ctx context.Context, args []string) error {
 	return c.settle(ctx, s, slices.DeleteFunc(all, func(o clicked) bool { return !o.Changed }))
 }
 
-// runs reads the results. A file that is not there is a mistake: without it every case would look as if it had not been run.
-func (c *clicking) runs() (all []gate.Run, err error) {
-	for _, file := range c.results {
+// readResults reads runs. A file that is not there is a mistake: without it every case would look as if it had not been run.
+func readResults(files []string) (all []gate.Run, err error) {
+	for _, file := range files {
 		if _, err := os.Stat(file); err != nil {
 			return nil, usageError(fmt.Errorf("--results: %w", err), "pawl check --run CMD --results "+file)
 		}

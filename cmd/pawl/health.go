@@ -6,33 +6,40 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/ratchet/gate"
 	"github.com/pawl-dev/pawl/ratchet/turn"
 )
 
 func healthCommand(a *app) *cobra.Command {
 	var set string
+	var results []string
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "say what stands in a set and waits for somebody",
 		Long: "Counts the cases by state, label and form, and lists what waits: pending cases by age and owner, weak ones, those never reproduced on the live agent,\n" +
 			"quarantines with their review dates, failures that came again though a case held them, and what is retired.\n\n" +
 			"Exit code 1: a quarantine is past its review date.",
-		Example: "  pawl health --set regressions\n  pawl health --json | jq .overdue",
+		Example: "  pawl health --set regressions --results runs.jsonl\n  pawl health --json | jq .overdue",
 		RunE: func(*cobra.Command, []string) error {
 			s, err := a.openSet(set)
 			if err != nil {
 				return err
 			}
 			defer s.root.Close()
-			h := turn.HealthOf(s.Set, a.now())
+			h := health{Health: turn.HealthOf(s.Set, a.now())}
+			if h.Flips, err = flipsIn(s, results); err != nil {
+				return err
+			}
 			if a.json {
 				err = a.printJSON(h)
 			} else {
-				a.printHealth(h)
+				a.printHealth(h.Health)
+				a.printFlips(h.Flips)
 			}
 			if err == nil && h.Overdue > 0 {
 				err = errFinding
@@ -41,7 +48,45 @@ func healthCommand(a *app) *cobra.Command {
 		},
 	}
 	setFlag(cmd, &set)
+	cmd.Flags().StringArrayVar(&results, "results", nil, "tell how often verdicts flip, by the runs that pawl check wrote to this `FILE`; may be given again")
 	return cmd
+}
+
+// health is the object that --json prints.
+type health struct {
+	turn.Health
+	Flips *gate.Flips `json:"flips"` // null without --results
+}
+
+// flipsIn reads how often verdicts of one and the same agent flipped in these files.
+func flipsIn(s *openedSet, files []string) (*gate.Flips, error) {
+	runs, err := readResults(files)
+	if err != nil || len(files) == 0 {
+		return nil, err
+	}
+	cases, _, _ := gate.Load(s.root, func(string) bool { return true }) // what cannot be read was told when the set was opened
+	f := gate.FlipsOf(cases, runs)
+	return &f, nil
+}
+
+// printFlips tells of the checks of one and the same agent, the last versions of it, and the cases that flip.
+func (a *app) printFlips(f *gate.Flips) {
+	if f == nil {
+		return
+	}
+	if f.Pairs == 0 {
+		fmt.Fprintln(a.stdout, "\nno version of the agent was checked twice: pawl check --results FILE --fresh tells how often verdicts flip")
+		return
+	}
+	fmt.Fprintf(a.stdout, "\n%s", indent(f.Sentence(), "", a.width()))
+	t := a.newTable(0, 0, "agent", "checks", "verdicts compared", "flipped", "last")
+	for _, v := range f.Agents[max(0, len(f.Agents)-maxWaiting):] {
+		t.AppendRow(table.Row{shown(fmt.Sprintf("%.12s", cmp.Or(v.Commit, v.Agent))), v.Checks, v.Pairs, v.Flipped, v.Last.Format(time.DateOnly)})
+	}
+	fmt.Fprintln(a.stdout, t.Render())
+	for _, c := range f.Cases[:min(len(f.Cases), maxWaiting)] {
+		fmt.Fprintf(a.stdout, "flips: %s, %d of %d\n", c.Case, c.Flipped, c.Pairs)
+	}
 }
 
 func (a *app) printHealth(h turn.Health) {

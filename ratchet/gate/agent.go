@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
 // Agent is how the agent under test is run: a command for the shell (sh -c) in a directory, or the URL of a service. Just one of them is set.
@@ -22,6 +24,9 @@ type Agent struct {
 	Dir     string // "" is the current one
 	URL     string
 }
+
+// Way tells agents apart by how they are reached, wherever they are checked out.
+func (a Agent) Way() string { return regcase.SHA256([]byte(a.Command + "\x00" + a.URL))[:16] }
 
 // ended is how one turn of an agent ended.
 type ended struct {

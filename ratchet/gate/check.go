@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -23,6 +24,7 @@ type Plan struct {
 	Base     func(context.Context) (Version, error) // prepares base when the first of its runs is due; nil: there is none
 	Known    []Run                                  // of earlier checks: a run of the same case and the same agent is not made again
 	Jury     string                                 // see [Criteria.Jury]
+	Fresh    bool                                   // it is, for comparing the checks of one and the same agent
 	MaxUSD   float64
 	MaxTime  time.Duration
 	Now      time.Time
@@ -37,6 +39,7 @@ type Report struct {
 	Reused   int   // of Runs: taken over from an earlier check
 	Retired  int   // cases that took no part
 	Delta    *Delta
+	Flips    Flips  // over the history and this check
 	Cut      string // why the check ended early, "" when it did not
 	SpentUSD float64
 	Took     time.Duration
@@ -103,16 +106,18 @@ type check struct {
 	numbers map[Want]int
 	base    *Version
 	report  Report
+	made    []Run // in this check, by itself
+	id      string
 	began   time.Time
 }
 
 type known struct {
 	Want
-	digest, agent string
+	digest, agent, way string
 }
 
 func (p Plan) begin() *check {
-	c := &check{Plan: p, by: map[string]*Case{}, known: map[known][]Run{}, numbers: map[Want]int{}}
+	c := &check{Plan: p, by: map[string]*Case{}, known: map[known][]Run{}, numbers: map[Want]int{}, id: hex.EncodeToString(random(6))}
 	var entrants []Entrant
 	for _, k := range p.Cases {
 		e, ok := EntrantOf(k.Case, p.N, p.Now)
@@ -125,8 +130,8 @@ func (p Plan) begin() *check {
 		c.by[k.ID] = k
 	}
 	for _, r := range p.Known {
-		if r.Agent != "" && (r.Verdict == Pass || r.Verdict == Fail) && (r.Jury == "" || r.Jury == p.Jury) {
-			key := known{Want{r.Case, r.Side, r.Again}, r.Digest, r.Agent}
+		if r.Agent != "" && (r.Verdict == Pass || r.Verdict == Fail) && (r.Jury == "" || r.Jury == p.Jury) && !p.Fresh {
+			key := known{Want{r.Case, r.Side, r.Again}, r.Digest, r.Agent, r.Way}
 			c.known[key] = append(c.known[key], r)
 		}
 	}
@@ -158,7 +163,7 @@ func (c *check) takeOver() {
 
 // reuse takes one run of an earlier check.
 func (c *check) reuse(w Want, v Version) (Run, bool) {
-	key := known{w, c.by[w.Case].Sum, v.Stamp.Digest}
+	key := known{w, c.by[w.Case].Sum, v.Stamp.Digest, v.Way()}
 	if v.Stamp.Digest == "" || len(c.known[key]) == 0 {
 		return Run{}, false
 	}
@@ -174,6 +179,7 @@ func (c *check) note(r Run, reused bool) {
 		c.report.Reused++
 		return
 	}
+	c.made = append(c.made, r)
 	c.report.SpentUSD += value(r.CostUSD) + value(r.Asked.USD)
 }
 
@@ -185,6 +191,7 @@ func (g *Gate) Check(ctx context.Context, p Plan) (Report, error) {
 	c.report.Took = time.Since(c.began)
 	c.report.Outcomes = c.trial.Outcomes(c.report.Cut)
 	c.report.Delta = c.delta()
+	c.report.Flips = FlipsOf(p.Cases, slices.Concat(p.Known, c.made))
 	return c.report, err
 }
 
@@ -216,6 +223,7 @@ func (c *check) run(ctx context.Context) error {
 			c.stop(d.want, "interrupted")
 			continue
 		}
+		d.run.Check, d.run.N = c.id, c.trial.by[d.want.Case].Terms.N
 		c.trial.Record(d.want, d.run.Verdict)
 		c.note(d.run, false)
 		if c.Keep != nil && failed == nil {

@@ -141,7 +141,7 @@ func (g *Gate) Look(ctx context.Context, v Version, c *Case, w Want, n int) (Run
 	began := time.Now()
 	a := &attempt{g: g, c: c, agent: v.Agent, model: v.Model, n: n, name: runName(w, n), replay: NewReplay(c, g.opt.Stubs)}
 	run := Run{Kind: RunKind, Case: c.ID, Digest: c.Sum, Run: n, Side: w.Side, Again: w.Again, At: began.UTC().Truncate(time.Second),
-		Commit: v.Commit, Dirty: v.Dirty, Branch: v.Branch, DefaultBranch: v.DefaultBranch, Agent: v.Digest, Model: v.Model}
+		Commit: v.Commit, Dirty: v.Dirty, Branch: v.Branch, DefaultBranch: v.DefaultBranch, Agent: v.Digest, Way: v.Way(), Model: v.Model}
 	shut, over := context.WithCancel(ctx)
 	g.doors.open(a.name, a.replay, shut)
 	a.tel = g.doors.collect.open(a.name)

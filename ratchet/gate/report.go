@@ -175,6 +175,9 @@ func (r Report) Also(cases []*Case) (out []string) {
 	if r.Delta != nil {
 		out = append(out, r.Delta.Sentence())
 	}
+	if s := r.Flips.Sentence(); s != "" {
+		out = append(out, s)
+	}
 	if s := r.Scores(cases); s != nil {
 		if lines := s.Sentences(); len(lines) > 0 {
 			out = append(out, "Written by hand: "+strings.Join(lines, "; ")+".")

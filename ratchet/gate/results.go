@@ -22,7 +22,9 @@ type Run struct {
 	Kind       string     `json:"kind"` // RunKind
 	Case       string     `json:"case"`
 	Digest     string     `json:"digest"` // case digest
+	Check      string     `json:"check"`  // the check that made it; "" in files of before
 	Run        int        `json:"run"`    // counted from 1 within case, side and Again
+	N          int        `json:"n"`      // runs of the case that the check asks for
 	Side       Side       `json:"side"`
 	Again      bool       `json:"again"` // one of the fresh runs that look into a miss
 	Verdict    Verdict    `json:"verdict"`
@@ -36,6 +38,7 @@ type Run struct {
 	Branch        string    `json:"branch"`
 	DefaultBranch bool      `json:"default_branch"`
 	Agent         string    `json:"agent"` // digest of the agent: what --agent-digest says, else of Commit and command; "" when runs cannot be taken over
+	Way           string    `json:"way"`   // digest of how the agent was reached: its command, or its URL. A run is taken over by the very same way alone
 	Model         string    `json:"model"` // that the agent was told to use (PAWL_MODEL); "" is its own
 	At            time.Time `json:"at"`
 
