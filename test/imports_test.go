@@ -34,6 +34,7 @@ var layers = []layer{
 	{"ingest/importer", []string{"ingest/otlp/wire", "ingest/trajectory"}},
 	{"ingest/queue", []string{"ingest/otlp/wire"}},
 	{"ingest/assemble", []string{"ingest/trajectory", "ingest/queue", "ingest/otlp/wire"}},
+	{"ingest/home", []string{"ingest/importer", "ingest/otlp/wire"}},
 	{"ingest/flag", nil},
 	{"ingest/webhook", []string{"ingest/flag"}},
 	{"ingest", []string{"ingest/..."}},

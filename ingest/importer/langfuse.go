@@ -11,7 +11,7 @@ import (
 )
 
 // Langfuse: a trace with its observations as the UI downloads it ({"trace", "observations"}) or the API answers it (a trace
-// that holds observations), a page of observations ({"data", "meta"}), or one observation an object. metadata holds what came
+// that holds observations), a page of observations ({"data", "meta"}, of either version of the API), or one observation an object. metadata holds what came
 // over OTLP: attributes (all values as text), resourceAttributes and scope; it may be JSON text itself. What Langfuse took
 // out of the attributes is put back by langfusekeys.go.
 
@@ -82,7 +82,8 @@ type observation struct {
 
 func langfuseObservation(x *export, trace, obs object) error {
 	o := observation{object: obs, trace: trace, kind: strings.ToLower(obs.text("type")), meta: metadataOf(obs["metadata"])}
-	o.attrs, o.resource, o.scope = plainObject(o.meta["attributes"]), o.meta["resourceAttributes"], plainObject(o.meta["scope"])
+	o.attrs, o.resource, o.scope = plainObject(o.meta.take("attributes")), o.meta.take("resourceAttributes"), plainObject(o.meta.take("scope"))
+	o.asBefore()
 	o.native = len(o.attrs) == 0 || o.attrs.hasPrefix("langfuse.observation.") || o.scope.text("name") == "langfuse-sdk"
 	id := obs.text("id")
 	traceID := cmp.Or(obs.text("traceId"), trace.text("id"))
@@ -106,7 +107,87 @@ func langfuseObservation(x *export, trace, obs object) error {
 		s.Status().SetMessage(obs.text("statusMessage"))
 	}
 	restored{x, s.Attributes()}.observation(&o)
+	x.langfuseScores(o, s)
 	return nil
+}
+
+// langfuseScores writes what people and evaluators said of a trace, or of the observation itself, as OpenTelemetry's events of evaluations. What they said of
+// the trace stands on its root.
+func (x *export) langfuseScores(o observation, s ptrace.Span) {
+	list := o.trace["scores"]
+	if absent(list) || list[0] != '[' {
+		return
+	}
+	_ = elements(list, func(v jsontext.Value) error {
+		score, _ := objectOf(v)
+		of := score.text("observationId")
+		if of != o.text("id") && (of != "" || o.get("parentObservationId") != nil) {
+			return nil
+		}
+		x.evaluation(s, score.text("name"), score["value"], score.text("stringValue"), score.text("comment"), score.get("timestamp"), score.text("dataType") == "CATEGORICAL")
+		return nil
+	})
+}
+
+// evaluation adds an event that tells a score: by its label where that is all that counts.
+func (x *export) evaluation(s ptrace.Span, name string, value jsontext.Value, label, comment string, at jsontext.Value, byLabel bool) {
+	n, ok := number(value)
+	if name == "" || !ok && label == "" {
+		return
+	}
+	e := s.Events().AppendEmpty()
+	e.SetName("gen_ai.evaluation.result")
+	e.SetTimestamp(x.instant(at))
+	e.Attributes().PutStr("gen_ai.evaluation.name", name)
+	if ok && !byLabel {
+		e.Attributes().PutDouble("gen_ai.evaluation.score.value", n)
+	} else if label != "" {
+		e.Attributes().PutStr("gen_ai.evaluation.score.label", label)
+	}
+	if comment != "" {
+		e.Attributes().PutStr("gen_ai.evaluation.explanation", comment)
+	}
+}
+
+// asBefore gives version 2 of the API the names of version 1, and puts into reach what it keeps on the observation and not on its trace.
+func (o *observation) asBefore() {
+	if v := o.get("providedModelName"); v != nil && o.get("model") == nil {
+		o.object["model"] = v
+	}
+	if len(o.trace) == 0 {
+		o.trace = object{"sessionId": o.object["sessionId"], "userId": o.object["userId"]}
+	}
+}
+
+// take returns a part of the metadata: an object, the text of one, or, in version 2 of the API, its members side by side under dotted names, which become an
+// object again. They are no other metadata then.
+func (o object) take(part string) jsontext.Value {
+	if v := structure(o.get(part)); v != nil && v[0] == '{' {
+		return v
+	}
+	whole := object{}
+	for name, v := range o {
+		if key, ok := strings.CutPrefix(name, part+"."); ok && !absent(v) {
+			whole[key] = v
+			delete(o, name)
+		}
+	}
+	if len(whole) == 0 {
+		return nil
+	}
+	return whole.append(nil)
+}
+
+// append writes an object, its members sorted.
+func (o object) append(out []byte) []byte {
+	out = append(out, '{')
+	for i, name := range sortedNames(o) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted(name)...), ':'), o[name]...)
+	}
+	return append(out, '}')
 }
 
 // metadataOf reads metadata that is an object or the text of one.

@@ -54,6 +54,11 @@ func langSmithRun(x *export, o object, trace, parent string, depth int) error {
 	langSmithStatus(o, s)
 	x.langSmithAttributes(o, s)
 	x.langSmithEvents(o["events"], s)
+	_ = members(o.get("feedback_stats"), func(name string, v jsontext.Value) bool { // the mean of what was said of the run
+		stats, _ := objectOf(v)
+		x.evaluation(s, name, stats["avg"], "", "", o.get("end_time"), false)
+		return true
+	})
 	return each(o["child_runs"], "child_runs", func(run object) error { return langSmithRun(x, run, trace, id, depth-1) })
 }
 
