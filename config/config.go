@@ -65,6 +65,8 @@ type Token struct {
 	Name  string `yaml:"name" required:"true" doc:"who this is; stands in the audit log"`
 	Role  Role   `yaml:"role" required:"true" doc:"what this token may do"`
 	Token Secret `yaml:"token" required:"true" doc:"the bearer token"`
+
+	Services []Glob `yaml:"services" doc:"services that this token is limited to: what is of others is absent for it; none: all"`
 }
 
 // NATS says where the streams live; the zero value is the embedded server.

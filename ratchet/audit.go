@@ -78,9 +78,9 @@ func (a *Absorber) Tell(ctx context.Context, kind string, g *Group, d Decision) 
 
 // AuditFilter chooses entries; what is zero lets all through.
 type AuditFilter struct {
-	Group string          // id
-	Who   string          // exactly
-	Allow func(Told) bool // nil: all
+	Groups []string        // ids
+	Who    string          // exactly
+	Allow  func(Told) bool // nil: all
 }
 
 // maxAudited bounds the entries that one question reads: a filter that lets few through gives a short page with a cursor.
@@ -117,7 +117,7 @@ func (a *Absorber) Audit(ctx context.Context, f AuditFilter, before uint64, limi
 }
 
 func (f *AuditFilter) lets(t *Told) bool {
-	return (f.Group == "" || t.Group == f.Group) && (f.Who == "" || t.Decision.Who == f.Who) && (f.Allow == nil || f.Allow(*t))
+	return (len(f.Groups) == 0 || slices.Contains(f.Groups, t.Group)) && (f.Who == "" || t.Decision.Who == f.Who) && (f.Allow == nil || f.Allow(*t))
 }
 
 func readTold(m queue.Message) (Told, bool) {

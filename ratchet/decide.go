@@ -364,3 +364,11 @@ func (g *Group) takeBack(d Decision) {
 	}
 	g.Decide(d)
 }
+
+// Judged is the latest word of a person on a group that no rule explains: a label, or a dismissal. A judge is measured by it.
+func (g *Group) Judged() (Decision, bool) {
+	if g.Source != classify.SourceHuman && g.Source != classify.SourceJudge && g.Fingerprint.Label != classify.NoLabel {
+		return Decision{}, false
+	}
+	return g.latest(ChoiceLabel, ChoiceDismiss)
+}

@@ -247,7 +247,7 @@ func TestDismissSnoozeUndo(t *testing.T) {
 			t.Errorf("told: %+v", e)
 		}
 	}
-	if page, next, err := a.Audit(t.Context(), AuditFilter{Group: y.ID()}, 0, 3); err != nil || len(page) != 3 || next == 0 {
+	if page, next, err := a.Audit(t.Context(), AuditFilter{Groups: []string{y.ID()}}, 0, 3); err != nil || len(page) != 3 || next == 0 {
 		t.Errorf("a page of %d, next %d, %v", len(page), next, err)
 	} else if rest, end, err := a.Audit(t.Context(), AuditFilter{Who: "ana"}, next, 9); err != nil || len(rest) != 1 || end != 0 {
 		t.Errorf("then %d, next %d, %v", len(rest), end, err)

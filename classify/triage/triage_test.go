@@ -119,6 +119,7 @@ func get(t *testing.T, src Source, o Options, path string, header ...string) (in
 	if err != nil {
 		t.Fatal(err)
 	}
+	described(t, req, res, body)
 	return res.StatusCode, string(body)
 }
 

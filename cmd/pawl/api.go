@@ -55,7 +55,7 @@ func (s *server) routes() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.reg, promhttp.HandlerOpts{}))
 	var tokens []triage.Token
 	for _, t := range s.cfg.Auth.Tokens {
-		tokens = append(tokens, triage.Token{Name: t.Name, Token: t.Token.Reveal(), Decides: t.Role != config.RoleViewer, Admin: t.Role == config.RoleAdmin})
+		tokens = append(tokens, triage.Token{Name: t.Name, Token: t.Token.Reveal(), Decides: t.Role != config.RoleViewer, Admin: t.Role == config.RoleAdmin, Services: globsOf(t.Services)})
 	}
 	mux.Handle("/", triage.New(s.lg, s.source(), triage.Options{Tokens: tokens, Proxy: proxyOf(s.cfg.Auth.Proxy)}))
 	return mux
@@ -97,9 +97,9 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) source() triage.Source {
 	src := triage.Source{
-		Groups:   s.absorber.Groups,
-		Services: s.absorber.Services,
-		Batches:  s.absorber.Batches,
+		Groups:   fromView(s.view, s.view.Groups, s.absorber.Groups),
+		Services: fromView(s.view, s.view.Services, s.absorber.Services),
+		Batches:  fromView(s.view, s.view.Batches, s.absorber.Batches),
 		Plan: func(ctx context.Context, b ratchet.Batch) (ghpr.Plan, error) {
 			return s.absorber.Plan(ctx, &b)
 		},
@@ -118,6 +118,20 @@ func (s *server) source() triage.Source {
 			}
 			return g, err
 		},
+		Decide: func(ctx context.Context, id, who string, ask ratchet.Ask) (ratchet.Group, error) {
+			g, err := s.absorber.Decide(ctx, id, who, time.Now(), ask)
+			if errors.Is(err, queue.ErrNotFound) {
+				err = triage.ErrNotFound
+			}
+			return g, err
+		},
+		Audit: s.absorber.Audit,
+		Rules: s.ruleList,
+		Trust: func(gs []ratchet.Group, batches map[string]*ratchet.Batch) func(string) ratchet.Trust {
+			p := s.policy
+			p.Own = ratchet.Own(gs, batches)
+			return p.Trust
+		},
 		Open: func(ctx context.Context, repo, who string) error {
 			err := s.absorber.Open(ctx, time.Now(), repo, who)
 			if errors.Is(err, ratchet.ErrNoTarget) {
@@ -134,9 +148,35 @@ func (s *server) source() triage.Source {
 			return func(g *ratchet.Group) string { return p.Status(g, s.targets, batches) }
 		},
 	}
+	src.Metrics = s.reg.Gather
 	src.Flags, src.Flagged, src.Flag = s.flags.List, s.flags.Of, s.flagged
 	if s.plays(roleWork) {
 		src.Kept, src.Spans, src.Erase = s.kept, s.spans, s.erase
 	}
 	return src
+}
+
+// fromView reads from the view where that is ready, else from the store.
+func fromView[T any](v *ratchet.View, view func() []T, store func(context.Context) ([]T, error)) func(context.Context) ([]T, error) {
+	return func(ctx context.Context) ([]T, error) {
+		if v.Ready() {
+			return view(), nil
+		}
+		return store(ctx)
+	}
+}
+
+// ruleList are the engine's rules, as lists show them.
+func (s *server) ruleList() (out []triage.Rule) {
+	for _, r := range s.maker.Engine.Rules() {
+		out = append(out, triage.Rule{ID: r.ID(), Label: r.Label, Form: r.Form, Doc: r.Doc.Title})
+	}
+	return out
+}
+
+func globsOf(gs []config.Glob) (out []string) {
+	for _, g := range gs {
+		out = append(out, string(g))
+	}
+	return out
 }

@@ -12,9 +12,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/user"
 	"strings"
 	"time"
 
+	"github.com/pawl-dev/pawl/classify/triage"
 	"github.com/pawl-dev/pawl/config"
 )
 
@@ -94,6 +96,9 @@ func (r *running) callFor(ctx context.Context, long time.Duration, method, path 
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
+	if method != http.MethodGet {
+		req.Header.Set(triage.PersonHeader, person())
+	}
 	resp, err := asking.Do(req)
 	if err != nil {
 		return nil, nil, fmt.Errorf("no pawl answers at %s: %w", r.at, errors.Unwrap(err))
@@ -119,6 +124,19 @@ func (r *running) callFor(ctx context.Context, long time.Duration, method, path 
 		err = absent{err}
 	}
 	return nil, nil, err
+}
+
+// personVariable names who decides, where the service asks for no token; else it is the user of this machine.
+const personVariable = "PAWL_PERSON"
+
+func person() string {
+	if name := os.Getenv(personVariable); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
 }
 
 // asking follows no redirects: a token goes to the address that was named and nowhere else.

@@ -66,6 +66,7 @@ type server struct {
 	flags    *ratchet.Flags
 	worker   *ratchet.Worker
 	absorber *ratchet.Absorber
+	view     *ratchet.View
 	pr       *ghpr.Reconciler
 	policy   ratchet.Policy
 	targets  []ratchet.Target
@@ -227,6 +228,8 @@ func (s *server) openAbsorb(ctx context.Context) (err error) {
 		SessionQuiet: time.Duration(s.cfg.Absorb.SessionQuiet), KeepRecordings: time.Duration(s.cfg.Absorb.KeepRecordings), Traces: s.sessionTraces(),
 		CoolDown: time.Duration(g.Limits.CoolDown), WarmUp: time.Duration(g.Limits.WarmUp), NewGroups: g.Limits.NewGroups, SignOff: g.SignOff, Onboard: onboarding,
 	})
+	s.view = ratchet.NewView(s.lg, s.q)
+	s.absorber.See(s.view)
 	return nil
 }
 
@@ -273,6 +276,7 @@ func (s *server) run(ctx context.Context) error {
 		s.runSources(ctx, g)
 	}
 	g.Go(func() error { return s.flags.Follow(ctx) })
+	g.Go(func() error { return s.view.Follow(ctx) })
 	if s.hookServer != nil {
 		g.Go(s.serveWebhooks)
 	}

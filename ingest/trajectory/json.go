@@ -127,6 +127,9 @@ func (t *Trajectory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(t.shape(), json.Deterministic(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
+// JSONShape is a value of the type that MarshalJSON writes, for whoever describes it.
+func (t *Trajectory) JSONShape() any { return jsonTrajectory{} }
+
 func (t *Trajectory) shape() jsonTrajectory {
 	out := jsonTrajectory{
 		TraceID: t.TraceID, Traces: t.Traces, SessionID: orNull(t.SessionID), UserID: orNull(t.UserID), Service: orNull(t.Service), Version: orNull(t.Version),
