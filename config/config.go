@@ -23,6 +23,7 @@ type Config struct {
 	Assemble  Assemble           `yaml:"assemble" doc:"when a trace is complete and how long it is kept"`
 	Webhooks  map[Source]Webhook `yaml:"webhooks" doc:"monitoring tools that may flag a trace, by source"`
 	Flags     Flags              `yaml:"flags" doc:"what others say of traces, by webhooks and POST /v1/flags"`
+	Homes     []Home             `yaml:"homes" doc:"where traces live beside here: flagged ones are fetched from there, and pawl classify --from reads them"`
 	Judge     Judge              `yaml:"judge" doc:"the optional model that is asked when no rule explains a failure"`
 	GHPR      GHPR               `yaml:"ghpr" doc:"pull requests"`
 	Policy    []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
@@ -165,7 +166,21 @@ type WebhookFields struct {
 
 // Flags says how long a flag waits.
 type Flags struct {
-	Wait Duration `yaml:"wait" doc:"how long a flag waits for its trace before it is said not to be found"`
+	Wait       Duration `yaml:"wait" doc:"how long a flag waits for its trace before it is said not to be found"`
+	FetchAfter Duration `yaml:"fetch_after" doc:"how long a flagged trace may take to come by itself before it is fetched from one of homes"`
+}
+
+// Home is a place where traces live: an observability tool with an API to read them.
+type Home struct {
+	Name     string   `yaml:"name" required:"true" doc:"how you call it; flags whose source has this name, or that of its kind, are on its traces"`
+	Kind     HomeKind `yaml:"kind" required:"true" doc:"what it is"`
+	URL      string   `yaml:"url" null:"the vendor's cloud, or of phoenix, jaeger and tempo this machine" doc:"address of its API, without the part that begins with /api or /v1"`
+	Key      Secret   `yaml:"key" null:"none" doc:"langfuse: the public key; langsmith and phoenix: the API key; jaeger and tempo: the user, or without secret a bearer token"`
+	Secret   Secret   `yaml:"secret" null:"none" doc:"langfuse: the secret key; jaeger and tempo: the password"`
+	Project  string   `yaml:"project" null:"none" doc:"langsmith and phoenix: the project; tempo: the tenant"`
+	Services []Glob   `yaml:"services" doc:"services whose traces live there; none = any"`
+	Service  string   `yaml:"service" null:"none" doc:"service.name of its traces that come without one"`
+	Links    []string `yaml:"links" doc:"langsmith: hosts of the storage that its runs link to, from which their content may be read"`
 }
 
 // Judge is the optional model that is asked when no rule explains a failure.

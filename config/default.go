@@ -16,7 +16,7 @@ func Default() Config {
 		Queue:    Queue{MaxBytes: 4 << 30},
 		Ingest:   Ingest{Limits: Limits{Body: 16 << 20, Inflated: 64 << 20}},
 		Assemble: defaultAssemble(),
-		Flags:    Flags{Wait: Duration(time.Hour)},
+		Flags:    Flags{Wait: Duration(time.Hour), FetchAfter: Duration(2 * time.Minute)},
 		Judge:    Judge{API: JudgeOpenAI, Votes: 3},
 		GHPR: GHPR{
 			Mode:    ModePreview,

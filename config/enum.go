@@ -144,3 +144,9 @@ func (Source) Values() []string {
 		"honeycomb", "langfuse", "langsmith", "mlflow", "newrelic", "opik", "pagerduty", "sentry", "standard",
 	}
 }
+
+// HomeKind is what keeps the traces of a home.
+type HomeKind string
+
+// Values lists the kinds.
+func (HomeKind) Values() []string { return []string{"jaeger", "langfuse", "langsmith", "phoenix", "tempo"} }

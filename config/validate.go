@@ -30,7 +30,7 @@ func (c Config) Validate() error {
 func (c Config) conflicts() []conflict {
 	return slices.Concat(
 		c.openListeners(), c.samePorts(), c.certificates(), c.queueConflicts(), c.times(), c.proposals(), c.judgeConflicts(), c.gateConflicts(),
-		c.toolConflicts(), c.policyConflicts(), c.names(), c.ruleConflicts(), c.priceConflicts(), c.labelConflicts(),
+		c.toolConflicts(), c.policyConflicts(), c.names(), c.homeConflicts(), c.ruleConflicts(), c.priceConflicts(), c.labelConflicts(),
 	)
 }
 
@@ -230,6 +230,32 @@ func (c Config) judgeConflicts() []conflict {
 	return found
 }
 
+// homeConflicts refuses addresses that cannot be, and homes that would let nobody in.
+func (c Config) homeConflicts() []conflict {
+	var found []conflict
+	for i, h := range c.Homes {
+		key := fmt.Sprintf("homes[%d]", i)
+		u, err := url.Parse(h.URL)
+		switch {
+		case h.URL == "":
+		case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "":
+			found = append(found, conflict{key + ".url", "`" + key + ".url` is not an address such as https://traces.example.com", ""})
+		case u.User != nil:
+			found = append(found, conflict{key + ".url", "`" + key + ".url` holds a password", "give it as `key` and `secret`"})
+		}
+		if h.Kind == "langfuse" && (!h.Key.given() || !h.Secret.given()) {
+			found = append(found, conflict{key, "`" + key + "` needs `key` (Langfuse's public key) and `secret` (its secret key)", "write ${env:NAME}"})
+		}
+		if h.Kind == "langsmith" && (!h.Key.given() || h.Project == "") {
+			found = append(found, conflict{key, "`" + key + "` needs `key` (LangSmith's API key) and `project`", "write ${env:NAME}"})
+		}
+	}
+	if len(c.Homes) > 0 && c.Flags.FetchAfter > c.Flags.Wait {
+		found = append(found, conflict{"flags.fetch_after", fmt.Sprintf("`flags.fetch_after` (%s) is longer than `flags.wait` (%s), so nothing would be fetched", c.Flags.FetchAfter, c.Flags.Wait), ""})
+	}
+	return found
+}
+
 func (c Config) gateConflicts() []conflict {
 	e := c.Gate.Embeddings
 	switch {
@@ -320,6 +346,7 @@ func (c Config) priceConflicts() []conflict {
 func (c Config) names() []conflict {
 	found := repeated("auth.tokens", "name", c.Auth.Tokens, func(t Token) string { return t.Name })
 	found = append(found, repeated("tools", "name", c.Tools, func(t Tool) string { return t.Name })...)
+	found = append(found, repeated("homes", "name", c.Homes, func(h Home) string { return h.Name })...)
 	found = append(found, repeated("queue.sources", "name", c.Queue.Sources, func(s QueueSource) string { return s.Name })...)
 	return append(found, repeated("redact.patterns", "name", c.Redact.Patterns, func(p RedactPattern) string { return p.Name })...)
 }
