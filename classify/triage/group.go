@@ -26,16 +26,6 @@ func (h *handler) histories(ctx context.Context) (map[string]*lineage.History, e
 // shownOn says whether there is anything to show of a group: one whose sightings were all taken back is gone, an alias stays.
 func shownOn(g *ratchet.Group) bool { return g.Count > 0 || g.Merged != nil }
 
-// groupPage answers GET /groups/{id}: a failure with what had changed when it began, and its specimens.
-func (h *handler) groupPage(w http.ResponseWriter, r *http.Request) {
-	g, err := h.find(r)
-	if err != nil {
-		h.answer(w, nil, err)
-		return
-	}
-	h.render(w, "group.html", g)
-}
-
 // find is the group that a request names, an alias too.
 func (h *handler) find(r *http.Request) (shownGroup, error) {
 	past, err := h.histories(r.Context())

@@ -14,6 +14,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/pawl-dev/pawl/ratchet"
 )
 
 // The pages are made here, on the server, and work without the one script, which adds keys and swaps what changed. All words of traces pass through
@@ -33,9 +35,23 @@ var pageFuncs = template.FuncMap{
 	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"ago":   func(t time.Time) string { return ago(time.Now(), t) },
 	"short": shortID,
-	"num":   grouped,
+	"num":   func(n any) string { return grouped(whole(n)) },
 	"lines": func(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") },
 	"words": func(s any) string { return strings.ReplaceAll(fmt.Sprint(s), "_", " ") },
+	"title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
+	"took":  took,
+	"inc":   func(n int) int { return n + 1 },
+
+	"decided":  decisionWords,
+	"verdicts": verdicts,
+	"choices": func() []string {
+		return []string{ratchet.ChoiceLabel, ratchet.ChoiceDismiss, ratchet.ChoiceApprove, ratchet.ChoiceDeny, ratchet.ChoiceSnooze}
+	},
+	"form":      func(f decideFields, choice string) decideFields { f.Choice = choice; return f },
+	"inboxForm": func(d dialogs) decideFields { return decideFields{Dialogs: d, Next: d.Next} },
+	"groupForm": func(d groupData) decideFields {
+		return decideFields{Dialogs: d.Dialogs, Next: d.Dialogs.Next, Digest: d.Digest, Action: "/groups/" + d.ID + "/decide"}
+	},
 }
 
 // assetPaths are where the assets lie, each under the digest of its bytes, so that a browser may keep them.
@@ -64,10 +80,19 @@ func (h *handler) pageRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /name", h.setName)
 	mux.HandleFunc("POST /theme", h.setTheme)
 	mux.HandleFunc("GET /assets/{name}", asset)
+	mux.HandleFunc("GET /{$}", h.inboxPage)
 	mux.HandleFunc("GET /groups/{id}", h.groupPage)
-	mux.HandleFunc("GET /batches/{number}", h.batchPage)
+	mux.HandleFunc("POST /groups/{id}/decide", h.decideForm)
+	mux.HandleFunc("GET /traces", h.tracesPage)
 	mux.HandleFunc("GET /traces/{id}", h.tracePage)
-	mux.HandleFunc("GET /{$}", h.overview)
+	mux.HandleFunc("GET /traces/{id}/raw", h.rawPage)
+	mux.HandleFunc("GET /pulls", h.pullsPage)
+	mux.HandleFunc("GET /batches/{number}", h.batchPage)
+	mux.HandleFunc("GET /rules", h.rulesPage)
+	mux.HandleFunc("GET /services", h.servicesPage)
+	mux.HandleFunc("GET /audit", h.auditPage)
+	mux.HandleFunc("GET /set", h.setPage)
+	mux.HandleFunc("GET /ingest", h.ingestPage)
 }
 
 // asset answers GET /assets/{name}.
@@ -220,6 +245,16 @@ func ago(now, t time.Time) string {
 		return "in " + words
 	}
 	return words + " ago"
+}
+
+func whole(n any) int {
+	switch n := n.(type) {
+	case int:
+		return n
+	case int64:
+		return int(n)
+	}
+	return 0
 }
 
 // grouped writes a number with its thousands apart.
