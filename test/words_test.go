@@ -9,6 +9,7 @@ import (
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/config"
+	"github.com/pawl-dev/pawl/ingest/home"
 )
 
 // config imports nothing of ours and so keeps lists of its own; these tests hold them to the truth.
@@ -49,4 +50,10 @@ func asJSON(t *testing.T, v any) any {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func TestConfigKnowsTheHomes(t *testing.T) {
+	if got := config.HomeKind("").Values(); !slices.Equal(got, home.Kinds()) {
+		t.Errorf("config has the kinds %q, ingest/home has %q", got, home.Kinds())
+	}
 }

@@ -12,19 +12,27 @@ import (
 )
 
 func classifyCommand(a *app) *cobra.Command {
-	var baselineFile string
+	p := &preview{app: a}
 	cmd := &cobra.Command{
-		Use:   "classify FILE|DIR|-...",
-		Short: "label recorded traces, offline",
+		Use:   "classify FILE|DIR|-... | --from NAME",
+		Short: "label recorded traces, offline; or say what would have been filed of those that live elsewhere",
 		Long: "Reads recorded telemetry (OTLP JSON or protobuf, one request or many, and the exports of Jaeger, Tempo, CloudWatch, Phoenix,\n" +
 			"Langfuse, LangSmith, TRAIL and the Go stdout exporter; gzip and zstd accepted), brings each trace into one normal form and runs the rules over it. All traces of one call are seen together.\n\n" +
 			"A rule that cannot see says which fact is missing and which setting of your instrumentation supplies it.\n\n" +
+			"With --from the traces of the last days are read from where they live, and what would have been filed is told: the five most pressing failures, the time that it takes\n" +
+			"people, and what cannot be seen. Nothing is written, there or here. It needs no pawl.yaml: keys are taken from the environment as the vendor's own tools do.\n" +
+			"--json prints a line for each failure and each blind spot, and a summary.\n\n" +
 			"Exit code 1: at least one trace is failing or unclassified; 3: none is, but a part could not be read or was left out, or there was no trace.",
-		Example: "  pawl classify traces.jsonl\n  pawl classify --json captures/ | jq 'select(.verdict==\"failing\")'\n  zcat export.gz | pawl classify -",
-		Args:    somePaths,
+		Example: "  pawl classify traces.jsonl\n  pawl classify --json captures/ | jq 'select(.verdict==\"failing\")'\n  zcat export.gz | pawl classify -\n" +
+			"  pawl classify --from langfuse --since 7d\n  pawl classify --from tempo --url https://tempo.example.com --service 'shop-*' --since 24h",
+		Args: p.args,
 	}
-	cmd.Flags().StringVar(&baselineFile, "baseline", "", "judge cost by the runs in this `FILE` (default: learn from the traces given)")
+	p.flags(cmd)
+	cmd.Flags().StringVar(&p.baseline, "baseline", "", "judge cost by the runs in this `FILE` (default: learn from the traces given)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if p.from.name != "" {
+			return p.run(cmd.Context())
+		}
 		cfg, err := a.loadOffline()
 		if err != nil {
 			return err
@@ -33,7 +41,7 @@ func classifyCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		all, err := a.judgePaths(cmd.Context(), engine, args, baselineFile)
+		all, err := a.judgePaths(cmd.Context(), engine, args, p.baseline)
 		if err != nil {
 			return err
 		}

@@ -47,61 +47,76 @@ const maxWarnings = 20
 // readTraces reads all traces of the paths, by first start and then id. What cannot be read is reported on stderr and counted in a.unread;
 // an error says that there is not one trace: nothing was judged, which must not look like a good result.
 func (a *app) readTraces(ctx context.Context, paths []string) ([]trajectory.Trace, error) {
-	var (
-		traces []ptrace.Traces
-		logs   []plog.Logs
-		passed int
-		warned = map[string]bool{}
-		twice  importer.Overlap
-	)
+	r := reading{app: a, warned: map[string]bool{}}
 	for item, err := range interruptible(ctx, importer.Walk(importer.Options{Stdin: a.stdin}, paths...)) {
-		if err != nil && passedOver(err) {
-			a.log.Debug("passed over", "why", err)
-			passed++
-			continue
-		}
-		if err != nil {
-			a.reportProblem(err)
-			continue
-		}
-		for _, r := range item.Report.Rejected.Reasons {
-			a.leftOut += r.Count
-			fmt.Fprintf(a.stderr, "pawl: %s: left out: %s\n", item.File, r.Text)
-		}
-		for _, w := range append(item.Report.Warnings, twice.Add(item)) {
-			if line := item.File + ": " + w; w != "" && !warned[line] && len(warned) < maxWarnings {
-				warned[line] = true
-				fmt.Fprintf(a.stderr, "pawl: %s\n", shown(line))
-			}
-		}
-		switch item.Data.Signal {
-		case wire.Traces:
-			traces = append(traces, item.Data.Traces)
-		case wire.Logs:
-			logs = append(logs, item.Data.AllLogs()...)
-		}
+		r.take(item, err)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	found := trajectory.FromOTLP(traces, logs)
-	if a.leftOut > 0 {
-		fmt.Fprintf(a.stderr, "pawl: %s could be of no trace and is left out: what follows is told in part\n", plural(a.leftOut, "record"))
-	}
+	found := r.found()
 	switch {
 	case len(found) == 0 && a.unread > 0:
 		return nil, usageError(errors.New("nothing could be read"), "a file of OTLP JSON or protobuf, as a Collector's file exporter writes it")
-	case len(found) == 0 && passed > 0:
-		return nil, fmt.Errorf("there is no trace to judge: %s passed over for holding no telemetry", plural(passed, "file"))
+	case len(found) == 0 && r.passed > 0:
+		return nil, fmt.Errorf("there is no trace to judge: %s passed over for holding no telemetry", plural(r.passed, "file"))
 	case len(found) == 0:
 		return nil, errors.New("there is no trace to judge")
 	case a.unread > 0:
 		fmt.Fprintf(a.stderr, "pawl: %s could not be read: left out of what follows\n", plural(a.unread, "part"))
 	}
+	return found, nil
+}
+
+// reading collects telemetry from wherever it is recorded.
+type reading struct {
+	*app
+	traces []ptrace.Traces
+	logs   []plog.Logs
+	passed int // files that hold none
+	warned map[string]bool
+	twice  importer.Overlap
+}
+
+// take adds an item, or tells what is wrong with a part.
+func (r *reading) take(item importer.Item, err error) {
+	if err != nil && passedOver(err) {
+		r.log.Debug("passed over", "why", err)
+		r.passed++
+		return
+	}
+	if err != nil {
+		r.reportProblem(err)
+		return
+	}
+	for _, why := range item.Report.Rejected.Reasons {
+		r.leftOut += why.Count
+		fmt.Fprintf(r.stderr, "pawl: %s: left out: %s\n", item.File, why.Text)
+	}
+	for _, w := range append(item.Report.Warnings, r.twice.Add(item)) {
+		if line := item.File + ": " + w; w != "" && !r.warned[line] && len(r.warned) < maxWarnings {
+			r.warned[line] = true
+			fmt.Fprintf(r.stderr, "pawl: %s\n", shown(line))
+		}
+	}
+	switch item.Data.Signal {
+	case wire.Traces:
+		r.traces = append(r.traces, item.Data.Traces)
+	case wire.Logs:
+		r.logs = append(r.logs, item.Data.AllLogs()...)
+	}
+}
+
+// found are the traces of what was taken, by first start and then id.
+func (r *reading) found() []trajectory.Trace {
+	found := trajectory.FromOTLP(r.traces, r.logs)
+	if r.leftOut > 0 {
+		fmt.Fprintf(r.stderr, "pawl: %s could be of no trace and is left out: what follows is told in part\n", plural(r.leftOut, "record"))
+	}
 	slices.SortFunc(found, func(x, y trajectory.Trace) int {
 		return cmp.Or(firstStart(x).Compare(firstStart(y)), cmp.Compare(x.ID, y.ID))
 	})
-	return found, nil
+	return found
 }
 
 func firstStart(t trajectory.Trace) (first time.Time) {
