@@ -21,7 +21,6 @@ func TestSessionNamesItsTraces(t *testing.T) {
 	for path, want := range map[string][]string{
 		"/v1/groups":           {`"traces":["` + a + `","` + b + `"]`},
 		"/v1/groups/" + g.ID(): {`"traces":["` + a + `","` + b + `"]`},
-		"/":                    {"/traces/" + a, "/traces/" + b},
 		"/groups/" + g.ID():    {"/traces/" + a, "/traces/" + b, "kept by another process"},
 	} {
 		code, body := get(t, src, Options{}, path)

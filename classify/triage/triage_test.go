@@ -180,7 +180,7 @@ func TestTokens(t *testing.T) {
 func TestStoreThatDoesNotAnswer(t *testing.T) {
 	src := testSource()
 	src.Groups = func(context.Context) ([]ratchet.Group, error) { return nil, errors.New("password=hunter2") }
-	for _, path := range []string{"/", "/v1/groups", "/v1/batches"} {
+	for _, path := range []string{"/", "/v1/groups", "/v1/rules"} {
 		if code, body := get(t, src, Options{}, path); code != http.StatusServiceUnavailable || strings.Contains(body, "hunter2") {
 			t.Errorf("%s: %d %s, want 503 without the cause", path, code, body)
 		}

@@ -1,4 +1,4 @@
-package main
+package seed
 
 import (
 	"cmp"
@@ -80,11 +80,31 @@ func putGroups(ctx context.Context, q *queue.Queue, rng *rand.Rand, n int, ids [
 		}
 	}
 	for key, b := range batches {
+		if err := putObjects(ctx, q, b); err != nil {
+			return err
+		}
 		if err := put(ctx, q.Batches, key, b); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// putObjects stores what a batch points to.
+func putObjects(ctx context.Context, q *queue.Queue, b *ratchet.Batch) (err error) {
+	body := "pawl proposes regression cases.\n\n"
+	for i := range b.Members {
+		m := &b.Members[i]
+		if m.YAML, err = q.Objects.Put(ctx, []byte("apiVersion: pawl/v1alpha1\nkind: Case\nid: "+m.CaseID+"\n")); err != nil {
+			return err
+		}
+		if m.Trace, err = q.Objects.Put(ctx, []byte("{\"resourceSpans\": []}\n")); err != nil {
+			return err
+		}
+		body += "- **" + m.CaseID + "**: " + m.Title + "\n"
+	}
+	b.Body, err = q.Objects.Put(ctx, []byte(body))
+	return err
 }
 
 func serviceOf(rng *rand.Rand, name string, now time.Time, traces int) *ratchet.Service {

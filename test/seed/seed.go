@@ -1,22 +1,16 @@
-// Command seed fills the data directory of a service that does not run, so that its pages can be looked at and measured with much in it:
-//
-//	go run ./test/seed -dir data -groups 10000 -traces 100000
-//	pawl serve -c pawl.yaml          # with data_dir: data; it assembles and judges the traces first
-//	go run ./test/seed -measure http://127.0.0.1:7295
+// Package seed fills the data directory of a service that does not run, so that its pages can be looked at and measured with much in it.
 //
 // Groups, batches and services go where the absorber keeps them, as it writes them; traces go into the stream of spans, as a receiver puts them there, and
-// specimens name them. Equal arguments give equal failures. Measuring asks for each page a number of times and prints how long the answers took.
-package main
+// specimens name them. Equal arguments give equal failures.
+package seed
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -28,51 +22,25 @@ import (
 	"github.com/pawl-dev/pawl/test/sample"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var o options
-	flag.StringVar(&o.dir, "dir", "", "data `directory` to fill")
-	flag.IntVar(&o.groups, "groups", 3, "`number` of groups")
-	flag.IntVar(&o.traces, "traces", 100, "`number` of traces")
-	flag.StringVar(&o.measure, "measure", "", "`URL` of a service whose pages to measure")
-	flag.IntVar(&o.times, "times", 20, "`number` of times that each page is asked for")
-	flag.Parse()
-	var err error
-	if o.measure != "" {
-		err = measure(ctx, o.measure, o.times)
-	} else {
-		err = seed(ctx, o)
+// Fill writes groups and traces into a data directory, which no service may have open.
+func Fill(ctx context.Context, dir string, groups, traces int) (err error) {
+	if dir == "" {
+		return errors.New("seed: name the data directory to fill")
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-type options struct {
-	dir, measure          string
-	groups, traces, times int
-}
-
-func seed(ctx context.Context, o options) (err error) {
-	if o.dir == "" {
-		return errors.New("seed: -dir names the data directory to fill")
-	}
-	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	q, err := queue.Open(ctx, slog.New(slog.DiscardHandler), queue.Options{Dir: filepath.Join(o.dir, "stream"), Partitions: 1})
+	q, err := queue.Open(ctx, slog.New(slog.DiscardHandler), queue.Options{Dir: filepath.Join(dir, "stream"), Partitions: 1})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
 	rng := rand.New(rand.NewPCG(7295, 9))
-	ids, err := putTraces(ctx, q, rng, o.traces)
+	ids, err := putTraces(ctx, q, rng, traces)
 	if err != nil {
 		return err
 	}
-	return putGroups(ctx, q, rng, o.groups, ids)
+	return putGroups(ctx, q, rng, groups, ids)
 }
 
 // inOne is how many traces a message of the stream holds.
