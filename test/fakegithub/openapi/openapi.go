@@ -190,6 +190,9 @@ func (o operation) answer(x fakegithub.Exchange) []string {
 
 // basicError holds an answer that the operation does not describe to the form that all of GitHub's errors have.
 func basicError(x fakegithub.Exchange) []string {
+	if x.Status == 0 { // the connection broke: there was no answer
+		return nil
+	}
 	c, err := contract()
 	if err != nil {
 		return []string{err.Error()}

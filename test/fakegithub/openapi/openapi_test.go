@@ -210,3 +210,12 @@ func TestEveryFakeIsWatched(t *testing.T) {
 		t.Errorf("%d files: %v", seen, err)
 	}
 }
+
+// What a client asks where a redirect leads nowhere may break off, too: no answer breaks no description.
+func TestNoAnswerIsNone(t *testing.T) {
+	for _, path := range []string{"/repos/acme/shop/pulls/1", "/repos/acme/shop/pulls/1-elsewhere"} {
+		if faults := openapi.Check(fakegithub.Exchange{Method: http.MethodGet, URL: &url.URL{Path: path}}); len(faults) > 0 {
+			t.Errorf("%s: %q", path, faults)
+		}
+	}
+}
