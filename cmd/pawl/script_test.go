@@ -32,6 +32,8 @@ import (
 //	sample SCENARIO FILE [SEED [COUNT [DAYS]]] write traces of the sample agent; cut BYTES FILE INTO, gzip FILE INTO, bomb MIB INTO
 //	jsonkeys FILE PATH KEY...           each line is a JSON object that has exactly these keys there
 //	desk MODE [ARG]                     the parcel desk, an agent that pawl check can run: package test/desk
+//	github OWNER NAME TOKEN             start a stand-in for GitHub at $GITHUB; human LOGIN close|reopen|merge REPO NUMBER, human LOGIN rename REPO FROM TO
+//	knock [-N] SECRET EVENT URL FILE    a delivery of GitHub's webhook, signed; the status must be N (202)
 //	natsserver                          start a NATS server with JetStream at $NATS; natsstream NAME SUBJECT, natspub SUBJECT FILE
 //
 // To start a program in the background and read what it prints while it runs, let a shell put that into files and
@@ -58,6 +60,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("ECHO", echo.URL)
 			env.Setenv("MODEL", model.URL)
 			env.Values[natsKey{}] = &natsBox{}
+			env.Values[githubKey{}] = &githubBox{}
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -80,6 +83,10 @@ func TestScripts(t *testing.T) {
 			"gzip":     gzipFile,
 			"bomb":     writeBomb,
 			"jsonkeys": jsonKeys,
+
+			"github": fakeGitHub,
+			"human":  human,
+			"knock":  knock,
 
 			"natsserver": natsServer,
 			"natsstream": natsStream,
