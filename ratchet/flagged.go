@@ -15,8 +15,8 @@ import (
 	"github.com/pawl-dev/pawl/ingest/flag"
 )
 
-// Flagged is what outsiders said of one trace, or a window that one of them named. Key in the flagged bucket: the trace's id, or windowPrefix and the flag's
-// ID. It is changed by compare-and-set alone, and a flag that it has is not taken again.
+// Flagged is what outsiders said of one trace, or a window that one of them named, or a trace that only its home knows by the id that they gave. Key in the
+// flagged bucket: the trace's id, or windowPrefix and the flag's ID, or foreignPrefix and a digest of source, project and id. It is changed by compare-and-set alone, and a flag that it has is not taken again.
 type Flagged struct {
 	TraceID string      `json:"trace_id,omitzero"`
 	Flags   []flag.Flag `json:"flags"` // the first few; of a window that one
@@ -26,9 +26,10 @@ type Flagged struct {
 	Counted []string    `json:"counted"`         // ids of the flags that the trace's latest verdict counted
 	Note    []byte      `json:"note,omitzero"`   // what Worker.Judge returned with that verdict
 	Verdict string      `json:"verdict"`         // of the trace, by that
-	Traces  []string    `json:"traces,omitzero"` // of a window: the traces that it led to
+	Traces  []string    `json:"traces,omitzero"` // of a window, and of an id of a home's own: the traces that it led to
 	Left    int         `json:"left,omitzero"`   // of a window: further traces in it, which were too many
 	Looked  []int       `json:"looked,omitzero"` // of a window: the partitions that were looked through
+	Fetch   *Fetch      `json:"fetch,omitzero"`  // what came of asking the trace's home; nil: nobody asked
 	Changes int         `json:"changes"`         // so many changes made it what it is
 }
 
@@ -48,19 +49,25 @@ const (
 	maxWindow = 20 // traces of one window
 )
 
-const windowPrefix = "window/"
+const (
+	windowPrefix  = "window/"
+	foreignPrefix = "id/"
+)
 
 // key is the value's key in its bucket.
 func (f *Flagged) key() string {
 	if f.TraceID != "" {
 		return f.TraceID
 	}
-	return windowPrefix + f.Flags[0].ID
+	return keyOf(f.Flags[0])
 }
 
 func keyOf(f flag.Flag) string {
-	if f.TraceID != "" {
+	switch {
+	case f.TraceID != "":
 		return f.TraceID
+	case f.Foreign():
+		return foreignPrefix + flag.Digest(f.Source, f.Project, f.RawID)
 	}
 	return windowPrefix + f.ID
 }
@@ -75,6 +82,9 @@ func (f *Flagged) take(in flag.Flag, wait time.Duration) bool {
 		return true
 	}
 	f.TraceID, f.Flags, f.State = in.TraceID, append(f.Flags, in), FlagWaiting
+	if f.Fetch != nil && f.Fetch.Done { // there is a new reason to ask
+		f.Fetch = nil
+	}
 	f.Until = later(f.Until, in.Received.Add(wait))
 	if w := in.Window; w != nil {
 		f.Until = later(f.Until, w.To.Add(wait))
@@ -104,7 +114,10 @@ func (f *Flagged) revision(of string) string {
 }
 
 // isWindow says whether it is a window and not a trace.
-func (f *Flagged) isWindow() bool { return f.TraceID == "" }
+func (f *Flagged) isWindow() bool { return f.Flags[0].Window != nil }
+
+// isForeign says whether it is a trace that only its home knows by that id.
+func (f *Flagged) isForeign() bool { return f.Flags[0].Foreign() }
 
 func readFlagged(value []byte) (*Flagged, error) {
 	f := new(Flagged)

@@ -277,10 +277,13 @@ func (fl *Flags) JoinDue(ctx context.Context, w *Worker, partition int, kept Kep
 			continue
 		}
 		var err error
-		if f.isWindow() {
+		switch {
+		case f.isWindow():
 			err = fl.joinWindow(ctx, f, partition, kept, now)
-		} else {
+		case !f.isForeign():
 			err = fl.joinTrace(ctx, w, f, kept, now)
+		case now.After(f.Until): // no home said which trace it is
+			err = fl.end(ctx, key)
 		}
 		fl.next(key, now, err != nil)
 		if err != nil {
@@ -352,7 +355,7 @@ func (fl *Flags) end(ctx context.Context, key string) error {
 		return changed
 	})
 	if err == nil {
-		fl.lg.Info("a flag found no trace", "trace", f.TraceID, "source", f.Flags[0].Source)
+		fl.lg.Info("a flag found no trace", "trace", cmp.Or(f.TraceID, f.Flags[0].RawID), "source", f.Flags[0].Source)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ package flag
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,7 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Flag is one claim. It is on the trace TraceID, or on a Window where that is "".
+// Flag is one claim. It is on the trace TraceID, or on a Window where that is "", or on the trace that a home knows as RawID and OpenTelemetry does not.
 type Flag struct {
 	ID       string    `json:"id"`                // 32 hex digits; see New
 	Source   string    `json:"source"`            // who says so: the name of a webhook's source, or what POST /v1/flags was told
@@ -55,7 +56,12 @@ const MaxWindow = 24 * time.Hour
 
 // New completes a flag: it bounds its texts, derives its ID from source and key, which names the claim among those of its source, and says what is
 // wrong with it. Without a key the claim is named by what it says.
-func New(f Flag, key string, now time.Time) (Flag, error) {
+func New(f Flag, key string, now time.Time) (Flag, error) { return complete(f, key, now, false) }
+
+// NewForeign is New for a source whose traces live in a home that can be asked: an id that is no OpenTelemetry id is taken as it is.
+func NewForeign(f Flag, key string, now time.Time) (Flag, error) { return complete(f, key, now, true) }
+
+func complete(f Flag, key string, now time.Time, foreign bool) (Flag, error) {
 	f.Source, f.Project, f.Severity, f.RawID = clip(f.Source, maxName), clip(f.Project, maxName), clip(f.Severity, maxName), clip(f.RawID, maxName)
 	f.Reason, f.Link, f.Received = clip(strings.Join(strings.Fields(f.Reason), " "), MaxReason), clip(f.Link, maxLink), now.UTC()
 	if f.TraceID == "" {
@@ -64,6 +70,7 @@ func New(f Flag, key string, now time.Time) (Flag, error) {
 	switch w := f.Window; {
 	case f.Source == "":
 		return f, errors.New("a flag without a source")
+	case f.TraceID == "" && w == nil && f.RawID != "" && foreign:
 	case f.TraceID == "" && w == nil && f.RawID != "":
 		return f, fmt.Errorf("%q is no trace id: it has 32 hex digits, with dashes or without", f.RawID)
 	case f.TraceID == "" && w == nil:
@@ -78,11 +85,22 @@ func New(f Flag, key string, now time.Time) (Flag, error) {
 		f.Window = &Window{w.From.UTC(), w.To.UTC(), clip(w.Service, maxName), clip(w.Session, maxName)}
 	}
 	if key == "" {
-		key = strings.Join([]string{f.TraceID, f.Reason, f.Link, windowKey(f.Window)}, "\x00")
+		key = strings.Join([]string{f.trace(), f.Reason, f.Link, windowKey(f.Window)}, "\x00")
 	}
-	f.ID = Digest(f.Source, key, f.TraceID)
+	f.ID = Digest(f.Source, key, f.trace())
 	return f, nil
 }
+
+// trace is the trace's id, as far as it is one.
+func (f Flag) trace() string {
+	if f.Window != nil {
+		return ""
+	}
+	return cmp.Or(f.TraceID, f.RawID)
+}
+
+// Foreign says whether the flag is on a trace that only its home knows by that id.
+func (f Flag) Foreign() bool { return f.TraceID == "" && f.Window == nil && f.RawID != "" }
 
 func windowKey(w *Window) string {
 	if w == nil {
@@ -128,7 +146,13 @@ func Decode(line []byte) (f Flag, err error) {
 	if err := json.Unmarshal(line, &f); err != nil {
 		return f, fmt.Errorf("read flag: %w", err)
 	}
-	if f.ID == "" || f.Source == "" || (f.TraceID == "") == (f.Window == nil) || f.TraceID != "" && Normal(f.TraceID) != f.TraceID {
+	shapes := 0
+	for _, is := range []bool{f.TraceID != "", f.Window != nil, f.Foreign()} {
+		if is {
+			shapes++
+		}
+	}
+	if f.ID == "" || f.Source == "" || shapes != 1 || f.TraceID != "" && Normal(f.TraceID) != f.TraceID {
 		return f, errors.New("read flag: not one that pawl wrote")
 	}
 	return f, nil

@@ -134,12 +134,13 @@ func (h *Handler) take(w http.ResponseWriter, r *http.Request, s *Source) (outco
 	if err != nil {
 		return "malformed", http.StatusBadRequest, answer{Error: err.Error()}
 	}
-	return h.keep(w, r.Context(), s.name, body, reading, now)
+	return h.keep(w, r.Context(), s, body, reading, now)
 }
 
 // keep stores the flags of a reading, unless it was here before.
-func (h *Handler) keep(w http.ResponseWriter, ctx context.Context, source string, body []byte, r Reading, now time.Time) (string, int, answer) {
-	fs, why := flagsOf(source, r, now)
+func (h *Handler) keep(w http.ResponseWriter, ctx context.Context, s *Source, body []byte, r Reading, now time.Time) (string, int, answer) {
+	source := s.name
+	fs, why := flagsOf(s, r, now)
 	switch {
 	case r.Test:
 		return "test", http.StatusOK, answer{Status: "test"}
@@ -173,13 +174,17 @@ func (h *Handler) keep(w http.ResponseWriter, ctx context.Context, source string
 }
 
 // flagsOf completes the claims; why says of those that are none what is wrong.
-func flagsOf(source string, r Reading, now time.Time) (fs []flag.Flag, why string) {
+func flagsOf(s *Source, r Reading, now time.Time) (fs []flag.Flag, why string) {
+	complete := flag.New
+	if s.foreign {
+		complete = flag.NewForeign
+	}
 	if len(r.Claims) == 0 {
 		why = r.Why
 	}
 	for _, c := range r.Claims {
-		c.Source = source
-		f, err := flag.New(c.Flag, c.Key, now)
+		c.Source = s.name
+		f, err := complete(c.Flag, c.Key, now)
 		if err != nil {
 			why = err.Error()
 			continue

@@ -22,6 +22,7 @@ type Source struct {
 	read     reader
 	forms    bool // it may send forms, too
 	events   bool // it may ask first, as CloudEvents do
+	foreign  bool // a home knows its ids, of whatever form
 }
 
 // SourceOptions of NewSource.
@@ -32,6 +33,8 @@ type SourceOptions struct {
 	Proof string
 	// TimeHeader is the header that Grafana's contact point is told to put the signed time into, "" when it signs none.
 	TimeHeader string
+	// Foreign says that a home can be asked for its traces: ids that are no OpenTelemetry ids are taken, too.
+	Foreign bool
 	// Fields of a templated sender, in place of those of its template where they are set.
 	Fields Fields
 }
@@ -60,7 +63,7 @@ func Names() []string {
 
 // NewSource makes a source by its name, one of Names. An empty secret, and a proof that is none, are errors.
 func NewSource(name string, o SourceOptions) (*Source, error) {
-	s := &Source{name: name, read: own[name], events: name == "cloudevents"}
+	s := &Source{name: name, read: own[name], events: name == "cloudevents", foreign: o.Foreign}
 	if t, templated := templates[name]; templated {
 		fields := t.over(o.Fields)
 		if err := fields.check(); err != nil {
