@@ -36,6 +36,8 @@ type Options struct {
 	SessionQuiet time.Duration // a session that heard nothing for so long is judged as a whole; default 30 min
 	Traces       Traces        // where the traces of sessions are; nil: not in this process
 
+	Jury *Jury // who is asked of what no rule explains; nil: nobody
+
 	KeepRecordings time.Duration // how long the unredacted recordings of specimens are kept; 0: for ever
 }
 
@@ -65,12 +67,15 @@ type Absorber struct {
 	ownAt   time.Time
 	unknown map[string]string // of the sweep alone: groups that wait until it is known how often a rule is right, by fingerprint digest; which rule
 
+	asleep map[string]time.Time // of the sweep alone: groups that were put off, by fingerprint digest: until when
+
 	holding  sync.Mutex        // over spared
 	spared   map[string]string // why nothing new is proposed to a repository, "" where something is
 	sparedAt time.Time         // of the sweep alone: when that was found out
 	gated    map[string]string // of the sweep alone: groups that wait for it, by fingerprint digest: their repository
 
 	asks  asks            // of the sweep alone: what GitHub is asked while it waits
+	bench bench           // what is asked of the jury, and what is known of it
 	looks looks           // of batches and groups
 	lanes lanes           // of repositories under way
 	woken []Woken         // under mu: repositories to look at in the next sweep
@@ -82,7 +87,7 @@ type Absorber struct {
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
 	o.CasesPerPR, o.SessionQuiet = orDefault(o.CasesPerPR, 10), orDefault(o.SessionQuiet, 30*time.Minute)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, wake: make(chan struct{}, 1), gated: map[string]string{}, unknown: map[string]string{}, untold: map[string]bool{}, told: map[string]bool{}}
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, wake: make(chan struct{}, 1), gated: map[string]string{}, unknown: map[string]string{}, asleep: map[string]time.Time{}, untold: map[string]bool{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {
@@ -108,6 +113,11 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 		return err
 	}
 	home := func(digest string) string { return cmp.Or(known[digest], digest) }
+	last := vs[len(vs)-1].seq
+	vs, judged, err := a.hear(ctx, vs)
+	if err != nil {
+		return err
+	}
 	for _, v := range vs {
 		for _, fp := range v.gone(home) {
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Retract(v.subject(), v.Revision, &v.Context, v.seq) })
@@ -129,7 +139,6 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 		}
 		past.follow(v)
 	}
-	last := vs[len(vs)-1].seq
 	for _, fp := range slices.Sorted(maps.Keys(steps)) {
 		into, err := a.foldGroup(ctx, fp, steps[fp], last)
 		if err := a.lasting(err); err != nil {
@@ -143,7 +152,10 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 	if err := a.gather(ctx, vs); err != nil {
 		return err
 	}
-	return a.countServices(ctx, vs)
+	if err := a.countServices(ctx, vs); err != nil {
+		return err
+	}
+	return a.keepHeard(ctx, judged)
 }
 
 // lasting passes on an error that is worth another try. One that would come again for ever, such as a value that has grown too large, is said once and
@@ -219,6 +231,9 @@ func (a *Absorber) Run(ctx context.Context) error {
 	defer wg.Wait()
 	defer a.lanes.wg.Wait()
 	wg.Go(func() { cancel(a.Fold(ctx)) })
+	if a.opts.Jury != nil {
+		wg.Go(func() { a.deliberate(ctx) })
+	}
 	tick := time.NewTicker(a.opts.Sweep)
 	defer tick.Stop()
 	for {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pawl-dev/pawl/classify"
 )
@@ -23,6 +24,10 @@ type Policy struct {
 	Measured  map[string]Precision // what is known of versions of rules, by name@version
 	Own       map[string]Precision // and of what the team decided, as Own counts it
 
+	Now time.Time // for what is put off until a time; zero: nothing is
+
+	Judges map[string]Agreement // how judges agree with people, by their ids
+
 	Held  map[string]string // why nothing new is proposed to a repository
 	Ranks map[string]int    // of the groups that are due, by fingerprint digest: the worst is 1
 }
@@ -32,8 +37,21 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 	if d, denied := g.Denied(); denied {
 		return false, fmt.Sprintf("%s by %s: %s", pastTense(d.Choice), d.Who, d.Reason)
 	}
+	if !p.Now.IsZero() && !g.SnoozedUntil(p.Now).IsZero() {
+		d, _ := g.latest(ChoiceSnooze)
+		return false, fmt.Sprintf("put off by %s until %s", d.Who, d.Until.Format("2006-01-02 15:04"))
+	}
 	if g.Fingerprint.Label == classify.NoLabel {
 		return false, "no rule explains it: it waits for a person"
+	}
+	if g.Source == classify.SourceJudge && !g.Approved() {
+		may, known := p.judged(g)
+		if !may {
+			return false, known
+		}
+		if g.Form == classify.FormNone || g.Form == "" {
+			return false, known + "; a case cannot assert what no rule sees: propose a rule of it"
+		}
 	}
 	if g.Form == classify.FormNone || g.Form == "" {
 		return false, "reported only: a case cannot assert this label"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ghpr"
 )
 
@@ -30,7 +31,7 @@ const (
 
 // Own counts what the team decided, per version of a rule: a group that was approved, or whose case was merged, was right; one that was denied or
 // dismissed was not, nor one whose pull request was closed as a false alarm or as intended; a duplicate was right. A pull request that was closed
-// without such a label says "not now" and counts neither way. Of each group the latest word counts. batches are all batches, by key.
+// without such a label says "not now", and one that is another team's says nothing of the rule: both count neither way. Of each group the latest word counts. batches are all batches, by key.
 func Own(gs []Group, batches map[string]*Batch) map[string]Precision {
 	out := map[string]Precision{}
 	for i := range gs {
@@ -39,7 +40,7 @@ func Own(gs []Group, batches map[string]*Batch) map[string]Precision {
 		merged := b != nil && b.Intent != nil && b.Intent.Receipt.State == ghpr.StateMerged
 		no, denied := g.Denied()
 		right := g.Approved() || merged && !denied || denied && no.As == AsDuplicate
-		if denied && no.As == AsNotNow {
+		if denied && (no.As == AsNotNow || no.As == AsNotOurs) || g.Fingerprint.Label == classify.NoLabel || g.Source == classify.SourceHuman {
 			continue
 		}
 		if g.Rule == "" || !right && !denied {
@@ -109,6 +110,7 @@ const ownEvery = time.Minute
 // policy is the policy with what the team has decided so far. Groups that waited for that are looked at again.
 func (a *Absorber) policy(ctx context.Context, now time.Time) (Policy, error) {
 	p := a.opts.Policy
+	p.Now = now
 	if p.MinJudged <= 0 {
 		return p, nil
 	}

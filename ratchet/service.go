@@ -72,7 +72,7 @@ func clip(s string, n int) string { return sight.Clip(s, n) }
 func (a *Absorber) countServices(ctx context.Context, vs []sequenced) error {
 	byName := map[string][]sequenced{}
 	for _, v := range vs {
-		if v.onSession() {
+		if v.onSession() || v.Judged { // the trace was counted by the worker's verdict
 			continue
 		}
 		name := clip(v.Service, maxRemedy)

@@ -25,6 +25,9 @@ type Traces func(ctx context.Context, traceID string) (trajectory.Trace, bool, e
 // gather folds verdicts into the sessions of their traces, one change each. Most traces are of a session and go on with no other one of it: they bring no
 // sketch and cost nothing.
 func (a *Absorber) gather(ctx context.Context, vs []sequenced) error {
+	if len(vs) == 0 {
+		return nil
+	}
 	steps := map[string][]func(*Session) bool{}
 	for _, v := range vs {
 		key := v.session()

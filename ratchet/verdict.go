@@ -36,6 +36,8 @@ type Verdict struct {
 	Session    string `json:"session,omitzero"`    // of a verdict on a session: its key
 	Unrecorded string `json:"unrecorded,omitzero"` // of a verdict on a session: why there is no Object
 
+	Judged bool `json:"judged,omitzero"` // it is what a model says of a trace that no rule explains: it replaces the worker's verdict on that revision
+
 	Settled []Settled `json:"settled,omitzero"` // of a verdict on a session: what single traces seemed to show
 }
 

@@ -73,7 +73,7 @@ var layers = []layer{
 	{"ratchet/gate", []string{"ratchet/regcase", "ratchet/record", "ratchet/match", "ratchet/oracle", "classify", "classify/catalog", "ingest/trajectory", "ingest/otlp", "ingest/otlp/wire"}},
 	{"ratchet/gate/...", nil},
 	{"ratchet/admit", []string{"ratchet/regcase", "ratchet/oracle", "classify", "classify/catalog", "classify/change", "classify/custom", "ingest/trajectory"}},
-	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/order", "classify/sight", "classify/lineage", "ingest/trajectory", "ingest/queue", "ingest/flag", "ghpr"}},
+	{"ratchet", []string{"ratchet/...", "classify", "classify/catalog", "classify/baseline", "classify/order", "classify/sight", "classify/lineage", "classify/judge", "classify/judge/llm", "ingest/trajectory", "ingest/queue", "ingest/flag", "ghpr"}},
 
 	{"ghpr/github", nil},
 	{"ghpr/hook", nil},

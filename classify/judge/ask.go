@@ -117,7 +117,10 @@ func (p *Panel) ask(ctx context.Context, q Question, r llm.Request, v *Vote) (ll
 	}
 	v.Asked++
 	v.Tokens, v.USD = v.Tokens+real.Tokens, v.USD+real.USD
-	return a, errors.Join(err, settle(context.WithoutCancel(ctx), real))
+	if serr := settle(context.WithoutCancel(ctx), real); serr != nil { // what was taken out stays so, which is the careful side
+		p.lg.Warn("what a question did not cost is not given back", "err", serr)
+	}
+	return a, err
 }
 
 func costOf(a llm.Answer) Cost {

@@ -58,6 +58,7 @@ type Queue struct {
 	Repos                                                  *Bucket // what is known of the repositories that pull requests go to
 	Sessions                                               *Bucket // each value for KeepSessions after its last change
 	Flagged, Deliveries                                    *Bucket // each value for KeepFlags after its last change
+	Judgements                                             *Bucket // what a model was asked, what it said, and what that cost
 	Objects                                                *Objects
 	lg                                                     *slog.Logger
 	opts                                                   Options

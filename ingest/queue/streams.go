@@ -196,7 +196,7 @@ func (q *Queue) ensureBuckets(ctx context.Context) error {
 	}{
 		{&q.Groups, "groups", 0, 0}, {&q.Batches, "batches", 0, 0}, {&q.Aliases, "aliases", 0, 0}, {&q.Cursors, "cursors", 0, 0},
 		{&q.Baselines, "baselines", 0, 0}, {&q.Services, "services", 0, 0}, {&q.Repos, "repos", 0, 0}, {&q.Sessions, "sessions", 0, KeepSessions},
-		{&q.Flagged, "flagged", 0, KeepFlags}, {&q.Deliveries, "deliveries", 0, KeepFlags},
+		{&q.Judgements, "judgements", 0, 0}, {&q.Flagged, "flagged", 0, KeepFlags}, {&q.Deliveries, "deliveries", 0, KeepFlags},
 		{&q.leases, "leases", time.Minute, 0},
 	} {
 		name := q.opts.Prefix + "_" + b.name
