@@ -1,8 +1,8 @@
 // Package embed asks an OpenAI-compatible endpoint for embeddings: POST <url>/embeddings with {"model","input"}, answered by {"data":[{"index",
 // "embedding"}]}. Equal texts are asked for once: vectors are kept on disk, by the digest of endpoint, model and text.
 //
-// What is sent are the texts of cases, which are redacted, and the replies of the agent under test, which are not. The key stands in no error and
-// no log.
+// What is sent are the texts of cases, which are redacted, and the replies of the agent under test, which are not: Options.Clean redacts what is asked
+// together, and Options.Outgoing has a last look at the bytes of a request before any of them leaves. The key stands in no error and no log.
 //
 // A cached vector is a file <dir>/<2 hex>/<62 hex>: the little-endian float32 values, then four bytes CRC-32 of them. A file that does not add up
 // is as good as none.
@@ -37,6 +37,10 @@ type Options struct {
 	Timeout time.Duration     // of one request; 0 is 30 s
 	Tries   int               // of one request, when the endpoint is busy or down; 0 is 3
 	Client  http.RoundTripper // nil is http.DefaultTransport
+	// Clean gives texts that are compared with each other as they may be sent, or why they may not: equal values must stay equal. Default: as they are.
+	Clean func(texts []string) ([]string, error)
+	// Outgoing says of the body of a request what in it must not leave; then nothing of it does. Default: nothing.
+	Outgoing func(final []byte) error
 }
 
 // Client asks for embeddings. It is safe for concurrent use.
@@ -89,6 +93,13 @@ func (c *Client) Embedder(ctx context.Context) func(texts ...string) ([][]float3
 
 // Embed returns one vector for each text, all of one length. It asks only for those that are not kept.
 func (c *Client) Embed(ctx context.Context, texts ...string) ([][]float32, error) {
+	if c.o.Clean != nil {
+		cleaned, err := c.o.Clean(texts)
+		if err != nil {
+			return nil, fmt.Errorf("not sent: %w", err)
+		}
+		texts = cleaned
+	}
 	out := make([][]float32, len(texts))
 	var ask []int // of equal texts the first
 	for i, t := range texts {
@@ -143,6 +154,11 @@ func (c *Client) request(ctx context.Context, input []string) ([][]float32, erro
 	body, err := json.Marshal(map[string]any{"model": c.o.Model, "input": input, "encoding_format": "float"}, json.Deterministic(true))
 	if err != nil {
 		return nil, fmt.Errorf("embeddings request: %w", err)
+	}
+	if c.o.Outgoing != nil {
+		if err := c.o.Outgoing(body); err != nil {
+			return nil, fmt.Errorf("not sent: %w", err)
+		}
 	}
 	for try := 1; ; try++ {
 		vectors, wait, err := c.once(ctx, body, len(input))
