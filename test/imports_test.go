@@ -49,6 +49,7 @@ var layers = []layer{
 	{"classify/rule", []string{"classify", "classify/effect", "classify/order", "classify/change", "classify/catalog", "classify/baseline", "ingest/trajectory"}},
 	{"classify/fixture", []string{"classify", "classify/catalog", "classify/baseline", "classify/internal/texttraj", "ingest/trajectory"}},
 	{"classify/custom", []string{"classify", "classify/change", "classify/catalog", "ingest/trajectory"}},
+	{"classify/propose", []string{"classify", "classify/custom", "classify/catalog", "classify/fixture", "ingest/trajectory"}},
 	{"classify/sight", []string{"classify", "ingest/trajectory"}},
 	{"classify/lineage", []string{"classify", "ingest/trajectory"}},
 	{"classify/judge/llm/...", nil},
