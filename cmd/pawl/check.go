@@ -94,6 +94,7 @@ type checking struct {
 	selected *selected // what --changed-since came to; nil without it
 	cases    []*gate.Case
 	stubs    map[string]regcase.StubFile
+	steady   []gate.Steadiness // of the agents, as was measured
 	bar      *checkBar
 }
 
@@ -150,6 +151,9 @@ func (c *checking) check(ctx context.Context) error {
 	if err := c.load(root); err != nil {
 		return err
 	}
+	if measures, err := regcase.ReadMeasures(root.FS()); err == nil { // else it was told as a problem of the set
+		c.steady = c.steadiness(measures, cfg)
+	}
 	if c.since != "" {
 		if err := c.choose(ctx, cfg); err != nil {
 			return err
@@ -170,7 +174,7 @@ func (c *checking) check(ctx context.Context) error {
 	}
 	judge := gate.ByOracle(oracle)
 	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: c.now(), Jury: criteria.Jury()}
-	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html))}
+	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html, c.varianceFile()))}
 	if len(c.traces) > 0 {
 		return c.recorded(ctx, plan, judge, criteria)
 	}

@@ -72,11 +72,13 @@ type checkLine struct {
 	Scores  *gate.Scores         `json:"scores"`  // of the cases written by hand; null where there are none
 	Decided map[gate.Decider]int `json:"decided"` // runs, by what their verdict rests on
 	Aliases []gate.Alias         `json:"aliases"`
+	Steady  []gate.Steadiness    `json:"steadiness"`  // of the agents, as pawl variance measured it
 	Noise   gate.Share           `json:"judge_noise"` // of the criteria that a model judged: it disagreed with itself
 }
 
 // tell prints the report in every way that was asked for, and gives the exit code.
 func (c *checking) tell(r gate.Report) error {
+	r.Steady = append([]gate.Steadiness{}, c.steady...)
 	rows := r.Rows(c.cases)
 	if c.junit != "" {
 		b, err := r.JUnit(rows)
@@ -121,7 +123,7 @@ func (c *checking) print(r gate.Report, rows []gate.Row) error {
 		}
 	}
 	return c.printJSON(checkLine{"check", r.Exit(), len(r.Outcomes), r.Retired, len(r.Runs), r.Reused, r.SpentUSD, r.Took.Seconds(), r.Cut, r.Delta, r.Flips,
-		r.Scores(c.cases), r.Deciders(), append([]gate.Alias{}, r.Aliases()...), gate.Noise(r.Runs)})
+		r.Scores(c.cases), r.Deciders(), append([]gate.Alias{}, r.Aliases()...), r.Steady, gate.Noise(r.Runs)})
 }
 
 func (c *checking) table(rows []gate.Row) string {

@@ -26,6 +26,7 @@ type clicking struct {
 	results                   []string
 	accept                    []string
 	commit, pr, propose, look bool
+	steady                    []gate.Steadiness
 }
 
 func clickCommand(a *app) *cobra.Command {
@@ -35,7 +36,8 @@ func clickCommand(a *app) *cobra.Command {
 		Short: "enforce the cases whose failure was seen on the live agent and is mended",
 		Long: "Reads the runs that pawl check --results recorded. A pending case becomes enforced, so that it blocks, once the failure was seen red on the live agent,\n" +
 			"in a share r of its valid runs, and a later version passed on the default branch, in a clean work tree, so often that an agent which still fails\n" +
-			"at r would do so in at most 5 of 100 trials. Without the first it stays pending: not reproduced. What was measured is recorded in the case.\n\n" +
+			"at r would do so in at most 5 of 100 trials. Without the first it stays pending: not reproduced. What was measured is recorded in the case. While an\n" +
+			"agent differs from itself by more than its limit (pawl variance) none of its cases is enforced.\n\n" +
 			"--propose shows what the passing runs have in common: the calls that all make, what they take. --accept writes it. Neither can loosen a case.\n\n" +
 			"--commit makes one commit of all that changed; --pr opens one pull request of it and leaves the work tree alone (ghpr in pawl.yaml).\n\n" +
 			"Exit code 3: the results hold no run of these cases.",
@@ -78,6 +80,8 @@ type clicked struct {
 	to    regcase.Case
 	reach int
 	away  int
+
+	unsteady bool
 }
 
 func (c *clicking) click(ctx context.Context, args []string) error {
@@ -100,6 +104,11 @@ func (c *clicking) click(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	cfg, err := c.loadOffline()
+	if err != nil {
+		return err
+	}
+	c.steady = steadinessOf(s.Set, cfg)
 	var all []clicked
 	for _, e := range entries {
 		one, err := c.turn(ctx, s, e, runs)
@@ -169,9 +178,12 @@ func chosen(s *openedSet, args []string) (out []*regcase.Entry, err error) {
 // turn weighs one case.
 func (c *clicking) turn(ctx context.Context, s *openedSet, e *regcase.Entry, runs []gate.Run) (clicked, error) {
 	ev := click.Weigh(&e.Case, e.Digest, runs, c.older(ctx))
+	if u, ok := gate.Unsteady(c.steady, e.Case.Context.Service); ok {
+		ev.Unsteady = u.Sentence()
+	}
 	st := click.Turn(e.Case, ev, c.now())
 	out := clicked{Case: e.Case.ID, File: s.file(e, regcase.CaseFile), Was: string(e.Case.State.Name), Has: st.Has, Lacks: st.Lacks, Rate: ev.Rate, Need: ev.Need,
-		Ignored: ev.Ignored, Told: []string{}, Changed: st.Changed, entry: e, to: st.Case, reach: ev.Reach(&e.Case), away: ev.Away}
+		Ignored: ev.Ignored, Told: []string{}, Changed: st.Changed, entry: e, to: st.Case, unsteady: ev.Unsteady != "", reach: ev.Reach(&e.Case), away: ev.Away}
 	parts := c.accept
 	if c.propose {
 		parts = click.Parts
@@ -227,7 +239,10 @@ func (c *clicking) tell(o clicked) error {
 	if o.Lacks != "" {
 		fmt.Fprintf(c.stdout, "         needs: %s\n", o.Lacks)
 	}
-	if o.Lacks != "" && o.Need > 0 && o.Rate > 0 {
+	switch {
+	case o.Lacks != "" && o.unsteady && o.State != string(regcase.Enforced):
+		fmt.Fprintf(c.stdout, "         pawl variance --set %s --run CMD\n", c.set)
+	case o.Lacks != "" && o.Need > 0 && o.Rate > 0:
 		fmt.Fprintf(c.stdout, "         pawl check --set %s --case %s --run CMD -n %d --results %s\n", c.set, o.Case, o.reach, c.results[0])
 	}
 	for _, why := range ignored(o) {

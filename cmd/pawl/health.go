@@ -35,10 +35,16 @@ func healthCommand(a *app) *cobra.Command {
 			if h.Flips, err = flipsIn(s, results); err != nil {
 				return err
 			}
+			cfg, err := a.loadOffline()
+			if err != nil {
+				return err
+			}
+			h.Steady = append([]gate.Steadiness{}, steadinessOf(s.Set, cfg)...)
 			if a.json {
 				err = a.printJSON(h)
 			} else {
 				a.printHealth(h.Health)
+				a.printSteadiness(h.Steady)
 				a.printFlips(h.Flips)
 			}
 			if err == nil && h.Overdue > 0 {
@@ -55,7 +61,18 @@ func healthCommand(a *app) *cobra.Command {
 // health is the object that --json prints.
 type health struct {
 	turn.Health
-	Flips *gate.Flips `json:"flips"` // null without --results
+	Flips  *gate.Flips       `json:"flips"`      // null without --results
+	Steady []gate.Steadiness `json:"steadiness"` // of the agents, as pawl variance measured it
+}
+
+func (a *app) printSteadiness(all []gate.Steadiness) {
+	for _, s := range all {
+		then := ""
+		if !s.Steady {
+			then = ": none of its cases is enforced until it is steadier"
+		}
+		fmt.Fprint(a.stdout, indent(shown(s.Sentence()+then), "", a.width()))
+	}
 }
 
 // flipsIn reads how often verdicts of one and the same agent flipped in these files.

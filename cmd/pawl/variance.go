@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -20,6 +22,7 @@ func varianceCommand(a *app) *cobra.Command {
 	c := checking{app: a}
 	var limit float64
 	var input string
+	var look bool
 	cmd := &cobra.Command{
 		Use:   "variance [--set DIR | --input FILE] (--run CMD | --url URL)",
 		Short: "measure how much your agent differs from itself, before you trust a gate",
@@ -28,6 +31,8 @@ func varianceCommand(a *app) *cobra.Command {
 			"cases, enforce none yet, and steady the agent first (temperature, a pinned model, clearer instructions).\n\n" +
 			"The limit is the share of runs that may differ: 0.05 unless gate.variance in pawl.yaml says otherwise of the agent (0.01 where money moves, 0.1\n" +
 			"for chat), or --limit of all.\n\n" +
+			"What was measured is written to _variance.json of the set, by agent and case: while an agent is above its limit, pawl click enforces none of its\n" +
+			"cases, and pawl check says so. Cases that are enforced already block as before. Measure again once it is steadier.\n\n" +
 			"Exit code 1: a case is above the limit; 3: a case had no run that could be judged.",
 		Example: "  pawl variance --run 'node agent.js'\n  pawl variance --run 'python -m desk' -n 20 --case 'loop-*' --limit 0.01",
 	}
@@ -41,6 +46,7 @@ func varianceCommand(a *app) *cobra.Command {
 	f.DurationVar(&c.timeout, "timeout", 2*time.Minute, "time that the agent has for one turn")
 	f.StringVar(&c.listen, "listen", "", "address for a service's telemetry and tools with --url (default 127.0.0.1 and any port)")
 	f.Float64Var(&limit, "limit", 0.05, "share of the runs that may differ, 0 to 1, whatever pawl.yaml says")
+	f.BoolVar(&look, "dry-run", false, "measure, and write nothing")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c.jobs = 1
 		if c.n < 2 || limit < 0 || limit > 1 {
@@ -53,12 +59,12 @@ func varianceCommand(a *app) *cobra.Command {
 		if !cmd.Flags().Changed("limit") {
 			own = nil
 		}
-		return c.variance(cmd.Context(), input, own)
+		return c.variance(cmd.Context(), input, own, look)
 	}
 	return cmd
 }
 
-func (c *checking) variance(ctx context.Context, input string, limit *float64) error {
+func (c *checking) variance(ctx context.Context, input string, limit *float64, look bool) error {
 	if err := c.usage(); err != nil {
 		return err
 	}
@@ -84,6 +90,7 @@ func (c *checking) variance(ctx context.Context, input string, limit *float64) e
 	defer g.Close()
 	c.bar = newCheckBar(c.app, c.n*len(c.cases))
 	var last gate.Run
+	stamp := gate.StampOf(ctx, ".", c.varianceFile())
 	all, err := g.Measure(ctx, gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}}, c.cases, c.n, limitOf(cfg, limit), func(r gate.Run) {
 		c.bar.step(0)
 		if r.Verdict == gate.Error || r.Verdict == gate.Inconclusive {
@@ -94,7 +101,66 @@ func (c *checking) variance(ctx context.Context, input string, limit *float64) e
 	if err != nil {
 		return err
 	}
+	if input == "" && !look {
+		if err := c.keepVariance(all, stamp, cfg); err != nil {
+			return err
+		}
+	}
 	return c.tellVariance(all, last)
+}
+
+func (c *checking) varianceFile() string { return filepath.Join(c.set, regcase.VarianceFile) }
+
+// keepVariance adds what was measured to what the set knows, and says what follows for its agents.
+func (c *checking) keepVariance(all []gate.Variance, stamp gate.Stamp, cfg config.Config) error {
+	root, err := os.OpenRoot(c.set)
+	if err != nil {
+		return usageError(err, "")
+	}
+	defer root.Close()
+	measures, _ := regcase.ReadMeasures(root.FS()) // what cannot be read was told with the set, and is written anew
+	for _, v := range all {
+		if m, ok := gate.MeasureOf(v, stamp, c.now()); ok {
+			measures = append(measures, m)
+		}
+	}
+	b, err := regcase.EncodeMeasures(measures)
+	if err != nil || len(measures) == 0 {
+		return err
+	}
+	if err := regcase.WriteFile(root, regcase.VarianceFile, b); err != nil {
+		return usageError(err, "pawl variance --dry-run, which writes nothing")
+	}
+	for _, s := range c.steadiness(measures, cfg) {
+		if c.json {
+			err = c.printJSON(struct {
+				Kind string `json:"kind"`
+				gate.Steadiness
+			}{"steadiness", s})
+		} else if !s.Steady {
+			fmt.Fprintf(c.stderr, "%s: pawl click enforces none of its cases\n", shown(s.Sentence()))
+		}
+	}
+	fmt.Fprintf(c.stderr, "written to %s, which pawl click and pawl check read: commit it\n", c.varianceFile())
+	return err
+}
+
+// steadiness sums measures up over the cases that were read; where only some were asked for, over all.
+func (c *checking) steadiness(measures []regcase.Measure, cfg config.Config) []gate.Steadiness {
+	return gate.SteadinessOf(measures, func(id string) bool {
+		return len(c.only) > 0 || slices.ContainsFunc(c.cases, func(k *gate.Case) bool { return k.ID == id })
+	}, limitOf(cfg, nil))
+}
+
+// steadinessOf is how much the agents of a set differ from themselves, as was measured, by the limits that hold now.
+func steadinessOf(set regcase.Set, cfg config.Config) []gate.Steadiness {
+	return gate.SteadinessOf(set.Measures, func(id string) bool {
+		if e := set.Cases[id]; e != nil {
+			return e.Case.State.Name != regcase.Retired
+		}
+		_, golden := set.Goldens[id]
+		return golden
+	}, limitOf(cfg, nil))
 }
 
 // loadFrom reads the cases of the set or, where a file is named, of that.

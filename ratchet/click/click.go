@@ -80,6 +80,8 @@ func lacks(e Evidence) string {
 		return "a run of the live agent that shows the failure; run it at a version that still has it"
 	case e.Broken != nil:
 		return fmt.Sprintf("it still fails on the default branch: %d of %d runs at %.12s; mend the agent, then %s", e.Broken.Failed, e.Broken.Valid(), e.Broken.id(), greens(e.Need, false))
+	case e.Unsteady != "":
+		return "steady the agent first: " + e.Unsteady
 	case e.Need > 0:
 		return greens(e.Need, e.Green != nil)
 	}

@@ -61,6 +61,8 @@ type Evidence struct {
 	Valid   int      // runs that count
 	Away    int      // valid runs of later versions that are on no default branch, and so are not green
 	Ignored Ignored
+
+	Unsteady string // why no case of this agent can be enforced, whatever its runs say: it differs too much from itself; "": it does not, as far as is known
 }
 
 // Weigh reads what the runs say of a case. digest is its case digest.

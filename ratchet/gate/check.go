@@ -39,8 +39,9 @@ type Report struct {
 	Reused   int   // of Runs: taken over from an earlier check
 	Retired  int   // cases that took no part
 	Delta    *Delta
-	Flips    Flips  // over the history and this check
-	Cut      string // why the check ended early, "" when it did not
+	Flips    Flips        // over the history and this check
+	Steady   []Steadiness // of the agents, as it was measured before
+	Cut      string       // why the check ended early, "" when it did not
 	SpentUSD float64
 	Took     time.Duration
 }

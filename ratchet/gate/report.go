@@ -175,6 +175,11 @@ func (r Report) Also(cases []*Case) (out []string) {
 	if r.Delta != nil {
 		out = append(out, r.Delta.Sentence())
 	}
+	for _, s := range r.Steady {
+		if !s.Steady {
+			out = append(out, s.Sentence()+": its new cases are collected and none is enforced; steady the agent first (temperature, a pinned model, clearer instructions).")
+		}
+	}
 	if s := r.Flips.Sentence(); s != "" {
 		out = append(out, s)
 	}

@@ -18,6 +18,8 @@ type Set struct {
 	Stubs   map[string]StubFile   // by tool
 	Goldens map[string]GoldenCase // cases written by hand, by id
 	Renames []Rename              // in the order in which they were made
+
+	Measures []Measure // of how much agents differ from themselves
 }
 
 // Entry is one case as it lies in a set.
@@ -77,10 +79,15 @@ func ReadSet(src fs.FS) (Set, []Problem) {
 			r.label(name)
 		case name == RenamesFile && e.Type().IsRegular():
 			r.renames()
+		case name == VarianceFile && e.Type().IsRegular():
+			var err error
+			if r.set.Measures, err = ReadMeasures(src); err != nil {
+				r.problem(name, err)
+			}
 		case e.IsDir() && strings.HasPrefix(name, "."), e.Type().IsRegular() && (strings.HasPrefix(name, ".") || strings.EqualFold(name, "README.md")):
 			// notes and settings of other programs
 		default:
-			r.stray(name, e, "a set holds directories named for labels, "+StubsDir+", "+GoldenDir+", "+RenamesFile+" and README.md")
+			r.stray(name, e, "a set holds directories named for labels, "+StubsDir+", "+GoldenDir+", "+RenamesFile+", "+VarianceFile+" and README.md")
 		}
 	}
 	slices.SortStableFunc(r.problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
