@@ -29,7 +29,7 @@ var commands = []func(*app) *cobra.Command{
 	checkCommand, varianceCommand,
 	verifyCommand,
 	clickCommand, waiveCommand, quarantineCommand, retireCommand, migrateCommand, healthCommand, exportCommand,
-	baselineCommand, toolsCommand,
+	baselineCommand, toolsCommand, mcpCommand,
 	rulesCommand,
 	eraseCommand,
 	doctorCommand,

@@ -60,23 +60,32 @@ type explained struct {
 }
 
 func (a *app) explainRule(cfg config.Config, word string) error {
-	lines, rules, err := a.ruleLines(cfg)
+	x, err := a.explained(cfg, word)
 	if err != nil {
 		return err
-	}
-	r, err := ruleNamed(rules, word)
-	if err != nil {
-		return err
-	}
-	x := explained{ruleLine: lines[slices.IndexFunc(lines, func(l ruleLine) bool { return l.Name == r.Name })], Why: r.Doc.Why, Fix: r.Doc.Fix, Example: r.Doc.Example, Repairs: []string{}}
-	for _, rep := range r.Repairs {
-		x.Repairs = append(x.Repairs, rep.Does)
 	}
 	if a.json {
 		return a.printJSON(x)
 	}
 	_, err = fmt.Fprint(a.stdout, x.text(a.width()))
 	return err
+}
+
+// explained is the rule, or the first one of the label, that a word names.
+func (a *app) explained(cfg config.Config, word string) (explained, error) {
+	lines, rules, err := a.ruleLines(cfg)
+	if err != nil {
+		return explained{}, err
+	}
+	r, err := ruleNamed(rules, word)
+	if err != nil {
+		return explained{}, err
+	}
+	x := explained{ruleLine: lines[slices.IndexFunc(lines, func(l ruleLine) bool { return l.Name == r.Name })], Why: r.Doc.Why, Fix: r.Doc.Fix, Example: r.Doc.Example, Repairs: []string{}}
+	for _, rep := range r.Repairs {
+		x.Repairs = append(x.Repairs, rep.Does)
+	}
+	return x, nil
 }
 
 func (x explained) text(width int) string {

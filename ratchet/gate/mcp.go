@@ -21,13 +21,17 @@ func mcpHandler(r *Replay, shut context.Context) http.Handler {
 
 // MCPServer offers the tools of the replay's case and answers for them. Calls that hang by order are let go when shut ends.
 func MCPServer(r *Replay, shut context.Context) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "pawl-replay", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	s := replayServer()
 	for _, t := range r.kase.Tools {
 		offer(s, toolOf(t, r.kase.Schemas[t.Name]), func(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return r.answerMCP(ctx, shut, t.Name, call.Params.Arguments)
 		})
 	}
 	return s
+}
+
+func replayServer() *mcp.Server {
+	return mcp.NewServer(&mcp.Implementation{Name: "pawl-replay", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 }
 
 // offer adds a tool. The SDK panics on a schema that it does not take; the tool is then offered with one that takes anything.
