@@ -34,11 +34,12 @@ var pageFuncs = template.FuncMap{
 	"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"ago":   func(t time.Time) string { return ago(time.Now(), t) },
-	"short": shortID,
+	"short": func(id any) string { return shortID(textual(id)) },
 	"num":   func(n any) string { return grouped(whole(n)) },
 	"lines": func(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") },
 	"words": func(s any) string { return strings.ReplaceAll(fmt.Sprint(s), "_", " ") },
 	"title": func(s string) string { return strings.ToUpper(s[:1]) + s[1:] },
+	"base":  path.Base,
 	"took":  took,
 	"inc":   func(n int) int { return n + 1 },
 
@@ -83,6 +84,8 @@ func (h *handler) pageRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", h.inboxPage)
 	mux.HandleFunc("GET /groups/{id}", h.groupPage)
 	mux.HandleFunc("POST /groups/{id}/decide", h.decideForm)
+	mux.HandleFunc("GET /groups/{id}/case", h.casePage)
+	mux.HandleFunc("POST /groups/{id}/case", h.editForm)
 	mux.HandleFunc("GET /traces", h.tracesPage)
 	mux.HandleFunc("GET /traces/{id}", h.tracePage)
 	mux.HandleFunc("GET /traces/{id}/raw", h.rawPage)
@@ -245,6 +248,14 @@ func ago(now, t time.Time) string {
 		return "in " + words
 	}
 	return words + " ago"
+}
+
+// textual is a text, or what a pointer to one points to.
+func textual(s any) string {
+	if p, ok := s.(*string); ok && p != nil {
+		return *p
+	}
+	return fmt.Sprint(s)
 }
 
 func whole(n any) int {

@@ -111,6 +111,10 @@ func (h *handler) groupData(r *http.Request, w *scene, i int) (d groupData, err 
 	g := &w.groups[i]
 	d.shownGroup = showGroup(g, mergedInto(w.show(g), g, w.groups), w.past[g.Service])
 	d.Snoozed, d.Growth, d.Spark = g.SnoozedUntil(w.now), g.Growth(w.now), sparkOf(g.Days, w.now)
+	d.Why = sentence(d.Why)
+	if d.URL != "" {
+		d.Status = strings.TrimSuffix(strings.TrimSuffix(d.Status, d.URL), ": ")
+	}
 	d.Rule, d.Parts, d.BatchNo, d.Labelled = g.Rule, partsOf(g.Fingerprint), -1, g.Source == classify.SourceHuman
 	if g.Fingerprint.Label == classify.NoLabel {
 		d.Plain = whyPlain(g)

@@ -245,6 +245,10 @@ func inboxRowOf(g inboxGroup, s *scene) inboxRow {
 	if g.Fingerprint.Label == classify.NoLabel {
 		row.Plain = whyPlain(g.Group)
 	}
+	row.Why = sentence(row.Why)
+	if row.URL != "" {
+		row.Status = strings.TrimSuffix(strings.TrimSuffix(row.Status, row.URL), ": ")
+	}
 	if d, no := g.Denied(); no {
 		row.Reason = fmt.Sprintf("%s by %s%s: %s", pastTense(d.Choice), d.Who, asWords(d.As), d.Reason)
 	}
@@ -265,8 +269,16 @@ func pastTense(choice string) string {
 
 // whyPlain says what made a group fail though no rule explains it, in the words of its fingerprint.
 func whyPlain(g *ratchet.Group) string {
-	if class := g.Fingerprint.Part("class"); class != "" {
-		return "No rule explains it: " + class
+	f := g.Fingerprint
+	switch class := f.Part("class"); {
+	case class != "":
+		return "No rule explains it: runs ended in " + class
+	case f.Part("error") == "no_reply":
+		return "No rule explains it: runs ended without a reply"
+	case f.Part("error") == "feedback":
+		return "No rule explains it: " + f.Part("name") + " says that it is bad"
+	case f.Part("source") != "":
+		return "No rule explains it: " + f.Part("source") + " says that it is bad"
 	}
 	return "No rule explains it"
 }

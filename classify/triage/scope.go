@@ -144,6 +144,22 @@ func scopeDecisions(src Source, out *Source) {
 			return src.Decide(ctx, id, who, ask)
 		}
 	}
+	if src.Case != nil {
+		out.Case = func(ctx context.Context, id string) (ratchet.Preview, error) {
+			if err := sees(ctx, id); err != nil {
+				return ratchet.Preview{}, err
+			}
+			return src.Case(ctx, id)
+		}
+	}
+	if src.Edit != nil {
+		out.Edit = func(ctx context.Context, id, who, digest string, expect []byte) (ratchet.Preview, error) {
+			if err := sees(ctx, id); err != nil {
+				return ratchet.Preview{}, err
+			}
+			return src.Edit(ctx, id, who, digest, expect)
+		}
+	}
 	if src.Audit != nil {
 		out.Audit = func(ctx context.Context, f ratchet.AuditFilter, before uint64, limit int) ([]ratchet.Told, uint64, error) {
 			if callerOf(ctx).limited() {

@@ -36,7 +36,9 @@ type Source struct {
 	Erase    func(ctx context.Context, subject string, dry bool) (Erasure, error)                // nil as Kept
 	Decide   func(ctx context.Context, id, who string, ask ratchet.Ask) (ratchet.Group, error)   // *ratchet.Refused says why not
 	Audit    func(context.Context, ratchet.AuditFilter, uint64, int) ([]ratchet.Told, uint64, error)
-	Rules    func() []Rule // of the engine, by name
+	Case     func(ctx context.Context, id string) (ratchet.Preview, error)                             // the case of a group as its pull request would bring it
+	Edit     func(ctx context.Context, id, who, digest string, expect []byte) (ratchet.Preview, error) // *ratchet.Refused says why it is not to be so
+	Rules    func() []Rule                                                                             // of the engine, by name
 	Trust    func([]ratchet.Group, map[string]*ratchet.Batch) func(rule string) ratchet.Trust
 	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string // of all groups: why one is where it is, in words
 	Metrics  func() ([]*dto.MetricFamily, error)                                          // of this process; nil: none are shown
@@ -76,6 +78,10 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 	}
 	h.pageRoutes(mux)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		if wantsPage(r) {
+			h.problem(w, r, http.StatusNotFound, "Nothing is here.")
+			return
+		}
 		h.fail(w, http.StatusNotFound, "nothing is here: see /, /v1/groups, /v1/groups/{id}, /v1/batches, /v1/traces and /v1/traces/{id}")
 	})
 	for _, signal := range []string{"traces", "logs"} {

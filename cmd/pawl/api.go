@@ -95,6 +95,14 @@ func (s *server) readyz(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ready")
 }
 
+// notFound is what triage knows a missing group by.
+func notFound(err error) error {
+	if errors.Is(err, queue.ErrNotFound) {
+		return triage.ErrNotFound
+	}
+	return err
+}
+
 func (s *server) source() triage.Source {
 	src := triage.Source{
 		Groups:   fromView(s.view, s.view.Groups, s.absorber.Groups),
@@ -117,6 +125,14 @@ func (s *server) source() triage.Source {
 				err = triage.ErrNotFound
 			}
 			return g, err
+		},
+		Case: func(ctx context.Context, id string) (ratchet.Preview, error) {
+			p, err := s.absorber.Preview(ctx, id, time.Now())
+			return p, notFound(err)
+		},
+		Edit: func(ctx context.Context, id, who, digest string, expect []byte) (ratchet.Preview, error) {
+			p, err := s.absorber.EditCase(ctx, id, who, time.Now(), digest, expect)
+			return p, notFound(err)
 		},
 		Decide: func(ctx context.Context, id, who string, ask ratchet.Ask) (ratchet.Group, error) {
 			g, err := s.absorber.Decide(ctx, id, who, time.Now(), ask)

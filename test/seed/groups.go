@@ -1,11 +1,11 @@
 package seed
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -79,8 +79,9 @@ func putGroups(ctx context.Context, q *queue.Queue, rng *rand.Rand, n int, ids [
 			return err
 		}
 	}
-	for key, b := range batches {
-		if err := putObjects(ctx, q, b); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(batches)) {
+		b := batches[key]
+		if err := freeze(ctx, q, rng, b, now); err != nil {
 			return err
 		}
 		if err := put(ctx, q.Batches, key, b); err != nil {
@@ -90,9 +91,8 @@ func putGroups(ctx context.Context, q *queue.Queue, rng *rand.Rand, n int, ids [
 	return nil
 }
 
-// putObjects stores what a batch points to.
-func putObjects(ctx context.Context, q *queue.Queue, b *ratchet.Batch) (err error) {
-	body := "pawl proposes regression cases.\n\n"
+// freeze gives a batch the intent of its cases, in one of the states that pull requests have, and stores what it points to.
+func freeze(ctx context.Context, q *queue.Queue, rng *rand.Rand, b *ratchet.Batch, now time.Time) (err error) {
 	for i := range b.Members {
 		m := &b.Members[i]
 		if m.YAML, err = q.Objects.Put(ctx, []byte("apiVersion: pawl/v1alpha1\nkind: Case\nid: "+m.CaseID+"\n")); err != nil {
@@ -101,10 +101,30 @@ func putObjects(ctx context.Context, q *queue.Queue, b *ratchet.Batch) (err erro
 		if m.Trace, err = q.Objects.Put(ctx, []byte("{\"resourceSpans\": []}\n")); err != nil {
 			return err
 		}
-		body += "- **" + m.CaseID + "**: " + m.Title + "\n"
 	}
-	b.Body, err = q.Objects.Put(ctx, []byte(body))
-	return err
+	change, err := b.Change(func(m ratchet.Member) (string, string, error) {
+		yaml, err := q.Objects.Get(ctx, m.YAML)
+		if err != nil {
+			return "", "", err
+		}
+		trace, err := q.Objects.Get(ctx, m.Trace)
+		return string(yaml), string(trace), err
+	})
+	if err != nil {
+		return err
+	}
+	in, err := ghpr.Freeze(change)
+	if err != nil {
+		return err
+	}
+	if b.Body, err = q.Objects.Put(ctx, []byte(in.Body)); err != nil {
+		return err
+	}
+	in = in.Slim()
+	in.Body = ""
+	outcome(rng, &in, now)
+	b.Intent = &in
+	return nil
 }
 
 func serviceOf(rng *rand.Rand, name string, now time.Time, traces int) *ratchet.Service {
@@ -171,19 +191,19 @@ func propose(rng *rand.Rand, g *ratchet.Group, batches map[string]*ratchet.Batch
 		b = have
 	} else {
 		batches[key] = b
-		b.Intent = intentOf(rng, b, now)
 	}
 	b.Members = append(b.Members, ratchet.Member{Fingerprint: g.Fingerprint.Digest(), CaseID: g.ID(), CaseDigest: fmt.Sprintf("%064x", len(b.Members)+1), TraceID: g.Specimens[0].TraceID, Title: g.Title, Why: g.Why,
 		Rule: g.Rule, Confidence: g.Confidence, Count: g.Count, FirstSeen: g.FirstSeen, LastSeen: g.LastSeen, Weak: rng.IntN(5) == 0, Shown: "red on its recording"})
 	g.Batch = key
 }
 
-func intentOf(rng *rand.Rand, b *ratchet.Batch, now time.Time) *ghpr.Intent {
-	in := &ghpr.Intent{ID: fmt.Sprintf("%x", rng.Uint64()), Kind: ghpr.KindAdd, Repo: b.Repo, Base: b.Base, Dir: b.Set, Branch: "pawl/" + string(b.Label) + fmt.Sprint("-", b.Number), Title: fmt.Sprintf("%s: %s in %s", b.Set, strings.ReplaceAll(string(b.Label), "_", " "), b.Service)}
+// outcome lets an intent have come somewhere.
+func outcome(rng *rand.Rand, in *ghpr.Intent, now time.Time) {
 	number := 100 + rng.IntN(900)
 	done := ghpr.Step{Outcome: ghpr.Confirmed, Sends: 1}
 	in.Steps = ghpr.Steps{Ref: done, PR: done, Labels: done}
-	in.Receipt = ghpr.Receipt{State: ghpr.StateOpen, Number: number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", b.Repo, number), ObservedAt: now.Add(-3 * time.Minute)}
+	in.Receipt = ghpr.Receipt{State: ghpr.StateOpen, Number: number, URL: fmt.Sprintf("https://github.com/%s/pull/%d", in.Repo, number), ObservedAt: now.Add(-3 * time.Minute)}
+	in.NotBefore = now.Add(24 * time.Hour)
 	switch rng.IntN(6) {
 	case 0:
 		in.Receipt.State, in.Receipt.MergedBy = ghpr.StateMerged, people[number%len(people)]
@@ -193,7 +213,6 @@ func intentOf(rng *rand.Rand, b *ratchet.Batch, now time.Time) *ghpr.Intent {
 		in.Parked = &ghpr.Parked{Reason: "somebody pushed to the branch, so pawl leaves it alone", Evidence: []string{"the branch stands at 4be1c09, pawl's commit is 91d02aa"}, At: now.Add(-time.Hour)}
 	case 3:
 		in.Receipt, in.Steps = ghpr.Receipt{}, ghpr.Steps{Ref: ghpr.Step{Outcome: ghpr.Planned}, PR: ghpr.Step{Outcome: ghpr.Planned}, Labels: ghpr.Step{Outcome: ghpr.Planned}}
-		in.Waiting = cmp.Or(in.Waiting, "5 of 5 pull requests are open: waits until one is closed")
+		in.Waiting = "5 of 5 pull requests are open: waits until one is closed"
 	}
-	return in
 }
