@@ -34,6 +34,7 @@ type Batch struct {
 	Fault   string         `json:"fault"`   // why it cannot be frozen or previewed, "" when it can
 
 	Onboard *Onboarding `json:"onboard,omitzero"` // the batch is a repository's onboarding, with one example case
+	Rule    *RuleFiles  `json:"rule,omitzero"`    // a rule that it brings, by which its cases were made
 
 	Advisory []string `json:"advisory,omitzero"` // what keeps the base's rules from holding the set, as its pull request says
 
@@ -184,6 +185,9 @@ func (b *Batch) Change(content Content) (ghpr.Change, error) {
 	if b.Onboard != nil {
 		b.Onboard.change(b, &c)
 	}
+	if b.Rule != nil {
+		b.Rule.change(&c)
+	}
 	return c, nil
 }
 
@@ -227,6 +231,9 @@ func (b *Batch) plainTitle() string {
 	what := fmt.Sprintf("%d regression cases", len(b.Members))
 	if len(b.Members) == 1 {
 		what = "a regression case"
+	}
+	if b.Rule != nil {
+		what = "a rule and " + what
 	}
 	return fmt.Sprintf("pawl: %s for %s", what, b.Label)
 }

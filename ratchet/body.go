@@ -14,7 +14,7 @@ import (
 
 // body puts the evidence between what comes before and after it.
 func (b *Batch) body(evidence []ghpr.Block) []ghpr.Block {
-	out := []ghpr.Block{{Text: b.lead()}, {Text: b.gone()}, {Text: b.escaped()}, {Text: b.advisory(), Optional: true}, {Text: b.began(), Optional: true}, {Text: b.table()}, {Text: b.known()}}
+	out := []ghpr.Block{{Text: b.lead()}, {Text: b.Rule.told()}, {Text: b.gone()}, {Text: b.escaped()}, {Text: b.advisory(), Optional: true}, {Text: b.began(), Optional: true}, {Text: b.table()}, {Text: b.known()}}
 	return append(append(out, evidence...), ghpr.Block{Text: b.reproduce()}, ghpr.Block{Text: meaning})
 }
 

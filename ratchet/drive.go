@@ -288,6 +288,11 @@ func (a *Absorber) whole(ctx context.Context, b *Batch) (ghpr.Intent, error) {
 			text[ghpr.BlobID(f.Content)] = f.Content
 		}
 	}
+	if b.Rule != nil {
+		for _, f := range b.Rule.Files {
+			text[ghpr.BlobID(f.Content)] = f.Content
+		}
+	}
 	in.Files = slices.Clone(in.Files)
 	lists := [][]ghpr.FrozenFile{in.Files}
 	if in.Update != nil {

@@ -78,7 +78,8 @@ type Group struct {
 	Left   []string        `json:"left,omitzero"`   // ends of the ids of traces that were split off: they are not taken again
 	Origin string          `json:"origin,omitzero"` // of what was split off: digest of the fingerprint that its traces show
 
-	Edit *Edit `json:"edit,omitzero"` // what a person wants its case to assert
+	Edit  *Edit    `json:"edit,omitzero"`  // what a person wants its case to assert
+	Offer *Offered `json:"offer,omitzero"` // the rule that was offered for it last
 
 	digest string // of the fingerprint, where it is known already
 }

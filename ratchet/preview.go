@@ -365,6 +365,9 @@ func (a *Absorber) whyNone(g *Group) (why, setting string) {
 	case g.Fingerprint.Label == classify.NoLabel:
 		return "no rule explains it: it waits for a person", "give it a label, then have a rule proposed: `pawl triage propose " + g.ID() + "`"
 	case g.Form == classify.FormNone || g.Form == "":
+		if g.Offer != nil {
+			return "a case asserts what a rule finds: the rule " + g.Offer.Rule + " was offered by " + g.Offer.Who, "merge the pull request of batch " + g.Offer.Batch + ", whose cases are of this failure"
+		}
 		if g.Source == classify.SourceHuman || g.Source == classify.SourceJudge {
 			return "a case asserts what a rule finds, and no rule finds this yet", "`pawl triage propose " + g.ID() + "` proposes one, or write it under custom: in pawl.yaml"
 		}

@@ -1,0 +1,95 @@
+package ratchet
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/custom"
+	"github.com/pawl-dev/pawl/classify/rule"
+	"github.com/pawl-dev/pawl/ghpr"
+)
+
+// manyCalls is a rule of a team's own, as it is offered.
+func manyCalls(t *testing.T, when string) Offer {
+	t.Helper()
+	rules, problems, err := custom.New([]custom.Definition{{Name: "many_calls", When: when, Evidence: "t.model_calls", Why: "The run made at least three tool calls"}}, nil)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	engine, err := classify.New(quiet, append(rule.All(), rules[0]), classify.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Offer{Rule: rules[0], Engine: engine, Files: RuleFiles{Name: "many_calls", Dir: "pawl-rules", Says: "made many calls", Trial: "It finds 3 of 3.",
+		Files: []ghpr.File{{Path: "pawl-rules/many_calls.yaml", Content: "custom: []\n"}, {Path: "pawl-rules/many_calls/match-1.txtar", Content: "x\n"}}}}
+}
+
+// A rule goes into a pull request with cases that it finds, by the way of every batch, and the failures that it tells apart point there.
+func TestOfferedRuleBecomesAPullRequest(t *testing.T) {
+	q, f := testQueue(t), testFake(t)
+	failures(t, q, 1, 2)
+	a := testAbsorber(t, q, f)
+	if err := a.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	id := groupLabelled(t, a, classify.Loop)
+	for want, try := range map[string]func() error{
+		"by name":                func() error { _, err := a.OfferRule(t.Context(), id, "", noon, manyCalls(t, "true")); return err },
+		"finds nothing in trace": func() error { _, err := a.OfferRule(t.Context(), id, "ana", noon, manyCalls(t, "false")); return err },
+		"no rule to offer":       func() error { _, err := a.OfferRule(t.Context(), id, "ana", noon, Offer{}); return err },
+	} {
+		if err := try(); !refusal(err, want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	o, err := a.OfferRule(t.Context(), id, "ana", noon, manyCalls(t, "t.tool_calls.size() >= 3"))
+	if err != nil || len(o.Cases) == 0 || o.Rule != "many_calls" {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if _, err := a.OfferRule(t.Context(), id, "ben", noon, manyCalls(t, "t.tool_calls.size() >= 3")); !refusal(err, "was offered by ana already") {
+		t.Errorf("offered twice: %v", err)
+	}
+	sweep(t, a, noon)
+	found := false
+	for _, p := range f.Pulls("acme", "parcels") {
+		if !strings.Contains(p.Title, "a rule and a regression case for many_calls") {
+			continue
+		}
+		found = true
+		b, err := a.batch(t.Context(), o.Batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths := ""
+		for _, file := range b.Intent.Files {
+			paths += file.Path + "\n"
+		}
+		for _, want := range []string{"pawl-rules/many_calls.yaml\n", "pawl-rules/many_calls/match-1.txtar\n", "regressions/many_calls/" + o.Cases[0] + "/case.yaml\n"} {
+			if !strings.Contains(paths, want) {
+				t.Errorf("no %s among\n%s", want, paths)
+			}
+		}
+		if !strings.Contains(p.Body, "A rule comes with it") || !strings.Contains(p.Body, "what ` ana ` labelled") {
+			t.Errorf("body:\n%s", p.Body)
+		}
+	}
+	if !found {
+		t.Fatalf("no pull request with the rule: %+v", f.Pulls("acme", "parcels"))
+	}
+	if err := NewAbsorber(quiet, q, a.maker, a.pr, a.opts).rederive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := previewed(t, a, o.Cases[0])
+	if p.Pull == nil || p.Pull.State != "open" || !p.Sent {
+		t.Errorf("the case's own group: %+v", p)
+	}
+	if log := told(t, a); len(log) == 0 || log[0].Decision.Choice != ChoiceOffer || log[0].Decision.Who != "ana" {
+		t.Errorf("audit %+v", log)
+	}
+	sweep(t, a, noon.Add(time.Hour))
+	if n := len(f.Pulls("acme", "parcels")); n != 4 {
+		t.Errorf("%d pull requests, want 4", n)
+	}
+}
