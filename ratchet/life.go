@@ -120,7 +120,7 @@ func (g *Group) cameBack(today int) bool {
 		if today-d.Day >= newDays {
 			break
 		}
-		if i > 0 && d.Day-g.Days[i-1].Day > quietDays {
+		if i > 0 && d.Day-g.Days[i-1].Day >= quietDays {
 			return true
 		}
 	}

@@ -49,6 +49,12 @@ func (a *Absorber) sweep(ctx context.Context, now time.Time) error {
 	if looked != nil {
 		errs = append(errs, a.onboard(ctx, now, looked, policy, base))
 	}
+	for fp, until := range a.asleep {
+		if !now.Before(until) {
+			delete(a.asleep, fp)
+			a.touch(fp, false)
+		}
+	}
 	dirty := a.takeDirty()
 	for _, fp := range slices.Sorted(maps.Keys(dirty)) {
 		if err := a.absorb(ctx, now, fp, dirty[fp], base, policy); err != nil {
@@ -152,6 +158,9 @@ func (a *Absorber) absorb(ctx context.Context, now time.Time, fp string, anew bo
 		return nil
 	}
 	if due, _ := policy.Due(&g); !due {
+		if until := g.SnoozedUntil(now); !until.IsZero() {
+			a.asleep[fp] = until
+		}
 		a.waitFor(fp, &g, policy)
 		return nil
 	}

@@ -157,7 +157,7 @@ func (s *server) source() triage.Source {
 		},
 		Status: func(gs []ratchet.Group, batches map[string]*ratchet.Batch) func(*ratchet.Group) string {
 			p := s.policy
-			p.Own, p.Held = ratchet.Own(gs, batches), s.absorber.Held()
+			p.Own, p.Held, p.Now = ratchet.Own(gs, batches), s.absorber.Held(), time.Now()
 			if len(p.Held) > 0 {
 				p.Ranks = ratchet.Ranks(gs, p)
 			}

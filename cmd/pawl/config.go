@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pawl-dev/pawl/classify/triage"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ratchet/gate"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
@@ -163,10 +164,10 @@ func (a *app) printConfig(cfg config.Config) error {
 
 func configSchema(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema [pawl.yaml|case|waivers|fixtures|golden|renames|input]",
+		Use:   "schema [pawl.yaml|case|waivers|fixtures|golden|renames|input|api]",
 		Short: "print the JSON Schema of pawl.yaml, or of what lies in a set",
 		Long: "Prints a JSON Schema (draft 2020-12) that describes every key: of pawl.yaml, of case.yaml, waivers.yaml, _fixtures/<tool>.yaml, _golden/*.yaml and renames.yaml of a\n" +
-			"set, or of the file that PAWL_INPUT names, which an agent reads. Editors with a YAML language server use it when the\n" +
+			"set, or of the file that PAWL_INPUT names, which an agent reads; of api it is the OpenAPI document of the service. Editors with a YAML language server use it when the\n" +
 			"first line of the file is: # yaml-language-server: $schema=pawl.schema.json",
 		Example: "  pawl config schema > pawl.schema.json\n  pawl config schema case > case.schema.json",
 		Args:    cobra.MaximumNArgs(1),
@@ -194,6 +195,9 @@ func schemaOf(name string) ([]byte, error) {
 		return text, nil
 	case name == "input":
 		return gate.InputSchema, nil
+	case name == "api":
+		text, err := triage.OpenAPI()
+		return append(text, '\n'), err
 	case slices.Contains(regcase.SchemaNames(), name):
 		return regcase.Schema(name)
 	}

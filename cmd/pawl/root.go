@@ -31,6 +31,7 @@ var commands = []func(*app) *cobra.Command{
 	clickCommand, waiveCommand, quarantineCommand, retireCommand, migrateCommand, healthCommand, exportCommand,
 	baselineCommand, toolsCommand, mcpCommand,
 	rulesCommand,
+	triageCommand,
 	eraseCommand,
 	doctorCommand,
 	configCommand,
