@@ -25,6 +25,7 @@ type Config struct {
 	Flags     Flags              `yaml:"flags" doc:"what others say of traces, by webhooks and POST /v1/flags"`
 	Homes     []Home             `yaml:"homes" doc:"where traces live beside here: flagged ones are fetched from there, and pawl classify --from reads them"`
 	Judge     Judge              `yaml:"judge" doc:"the optional model that is asked when no rule explains a failure"`
+	Notify    *Notify            `yaml:"notify" null:"nobody is told" doc:"a chat room that hears of failures that are new, grow or came back: one message an hour at most"`
 	GHPR      GHPR               `yaml:"ghpr" doc:"pull requests"`
 	Policy    []Policy           `yaml:"policy" doc:"what an agent must and must not do"`
 	Tools     []Tool             `yaml:"tools" doc:"the tool catalog, beside what spans and MCP servers offer"`

@@ -270,6 +270,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 	if s.plays(roleAbsorb) {
 		g.Go(func() error { return toTheEnd(ctx, "absorb", s.alone(ctx, "absorb", s.absorber.Run)) })
+		g.Go(func() error { return s.tellRoom(ctx) })
 	}
 	if s.receiver != nil {
 		s.receiver.Start()
