@@ -54,5 +54,8 @@ func (e *eraser) said(f *Flagged) (changed bool) {
 			}
 		}
 	}
+	if x := f.Fetch; x != nil && e.s.In(x.Said) {
+		x.Said, changed = e.s.Blank(x.Said), true
+	}
 	return changed
 }

@@ -10,11 +10,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pawl-dev/pawl/test/fakehomes"
 	"github.com/pawl-dev/pawl/test/sample"
 )
 
@@ -85,7 +88,9 @@ type shownFlag struct {
 	Said    []struct {
 		Source, Reason string
 	} `json:"said"`
-	Traces []string `json:"traces"`
+	Traces  []string `json:"traces"`
+	RawID   string   `json:"raw_id"`
+	Fetched struct{ Home, Said string }
 }
 
 // awaitState waits until the flag on the trace, or the first window for "", has that state.
@@ -234,5 +239,71 @@ func TestFeedbackIsHeard(t *testing.T) {
 		}
 		return nil
 	})
+	r.check(r.svc.stop())
+}
+
+// TestFetchesSurviveKills: traces that never come here are fetched from where they live, by an id that is OpenTelemetry's and by one that only their home
+// knows, and the service dies behind the 202, before the home has them, and between two looks: nothing is lost, each counts once.
+func TestFetchesSurviveKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	f := &fakehomes.Home{Kind: "langfuse", Files: os.DirFS(filepath.Join("..", "ingest", "home", "testdata")), Old: true}
+	srv := httptest.NewServer(f)
+	defer srv.Close()
+	t.Setenv("PAWL_TEST_KEY", fakehomes.Key)
+	t.Setenv("PAWL_TEST_SECRET", fakehomes.Secret)
+	r := newFlagRun(t, fmt.Sprintf("flags: {fetch_after: 1s}\nhomes: [{name: lf, kind: langfuse, url: %q, key: \"${env:PAWL_TEST_KEY}\", secret: \"${env:PAWL_TEST_SECRET}\"}]\n", srv.URL))
+	notYet := func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	f.Ahead(notYet)
+	api := func(id string) {
+		t.Helper()
+		body := fmt.Appendf(nil, `{"trace_id":%q,"source":"langfuse","reason":"charged twice"}`, id)
+		if code := r.post("http://"+r.svc.address().UI+"/v1/flags", body); code != http.StatusAccepted {
+			t.Fatalf("answered %d", code)
+		}
+		r.check(r.svc.restart(func() {}))
+	}
+	api(fakehomes.LangfuseOld)
+	api(fakehomes.LangfuseTrace)
+	until(t, r.ctx, "first looks", func() error {
+		if n := len(f.Asked()); n < 4 {
+			return fmt.Errorf("asked %d times", n)
+		}
+		return nil
+	})
+	r.check(r.svc.restart(func() {}))
+	found := r.awaitState("0f2c7a512b1c4a3e9a553c1d7e9b1a01", "joined")
+	if found.Verdict != "unclassified" || found.Fetched.Home != "lf" {
+		t.Errorf("%+v", found)
+	}
+	var foreign shownFlag
+	until(t, r.ctx, "the id of the home's own", func() error {
+		var fs []shownFlag
+		if err := r.svc.get(r.ctx, "/v1/flags", &fs); err != nil {
+			return err
+		}
+		for _, x := range fs {
+			if x.RawID == fakehomes.LangfuseOld && x.State == "joined" && len(x.Traces) == 1 {
+				foreign = x
+				return nil
+			}
+		}
+		return fmt.Errorf("%+v", fs)
+	})
+	joined := r.awaitState(foreign.Traces[0], "joined")
+	if len(joined.Said) != 1 || joined.Said[0].Reason != "charged twice" {
+		t.Errorf("%+v", joined)
+	}
+	var page struct {
+		Traces []struct{ ID, Service, Verdict string }
+	}
+	r.check(r.svc.get(r.ctx, "/v1/traces", &page))
+	if len(page.Traces) != 2 || page.Traces[0].Service != "shop-agent" {
+		t.Errorf("%+v", page)
+	}
 	r.check(r.svc.stop())
 }

@@ -28,18 +28,28 @@ func (e *Busy) Error() string { return fmt.Sprintf("no room: try again in %s", e
 // maxFlagsShown bounds the list of flags.
 const maxFlagsShown = 200
 
-// flagged is a flag as lists show it: on a trace, or on a window with the traces that it led to. The words of its reasons are quotations.
+// fetched is what came of asking the trace's home.
+type fetched struct {
+	Home  string     `json:"home"`
+	Tries int        `json:"tries"`
+	Next  *time.Time `json:"next"` // null when nothing more is asked
+	Said  string     `json:"said"` // what came of the last look
+}
+
+// flagged is a flag as lists show it: on a trace, on a window with the traces that it led to, or on what only its home knows. The words of its reasons are quotations.
 type flagged struct {
 	Kind    string            `json:"kind"`     // always "flag"
-	TraceID *string           `json:"trace_id"` // null of a window
+	TraceID *string           `json:"trace_id"` // null of a window, and of what only its home knows
+	RawID   *string           `json:"raw_id"`   // the trace's id as the sender wrote it, where that is no OpenTelemetry id; null elsewhere
 	Window  *flag.Window      `json:"window"`   // null of a trace
 	State   ratchet.FlagState `json:"state"`    // waiting | joined | trace not found
 	Until   time.Time         `json:"until"`    // when the wait ends
 	Verdict *string           `json:"verdict"`  // of the trace, once it is joined
 	Said    []said            `json:"said"`
-	More    int               `json:"more"`   // flags on the same trace that are not kept
-	Traces  []string          `json:"traces"` // of a window
-	Left    int               `json:"left"`   // of a window: further traces in it, which are not flagged
+	More    int               `json:"more"`    // flags on the same trace that are not kept
+	Traces  []string          `json:"traces"`  // of a window, and of an id of a home's own
+	Left    int               `json:"left"`    // of a window: further traces in it, which are not flagged
+	Fetched *fetched          `json:"fetched"` // null: no home was asked
 }
 
 type said struct {
@@ -55,6 +65,15 @@ func showFlagged(f *ratchet.Flagged) flagged {
 	out := flagged{Kind: "flag", State: f.State, Until: f.Until, Said: []said{}, More: f.More, Traces: append([]string{}, f.Traces...), Left: f.Left}
 	if f.TraceID != "" {
 		out.TraceID = &f.TraceID
+	}
+	if f.Flags[0].Foreign() {
+		out.RawID = &f.Flags[0].RawID
+	}
+	if x := f.Fetch; x != nil {
+		out.Fetched = &fetched{Home: x.Home, Tries: x.Tries, Said: x.Said}
+		if !x.Done {
+			out.Fetched.Next = &x.Next
+		}
 	}
 	if f.Verdict != "" {
 		out.Verdict = &f.Verdict

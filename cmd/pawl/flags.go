@@ -49,6 +49,9 @@ func (s *server) workOn(ctx context.Context, partition int, store *assemble.Stor
 		return store.Run(ctx, s.q)
 	})
 	g.Go(func() error { return s.flags.Join(ctx, s.worker, partition, keptIn(store), flagEvery) })
+	if s.homes != nil {
+		g.Go(func() error { return s.flags.Fetch(ctx, partition, keptIn(store), s.homes.source(), flagEvery) })
+	}
 	return g.Wait()
 }
 
@@ -116,7 +119,7 @@ func (s *server) webhooks() (http.Handler, error) {
 		if !ok {
 			continue
 		}
-		o := webhook.SourceOptions{Secrets: []string{c.Secret.Reveal()}, Proof: c.Proof, TimeHeader: c.TimeHeader, Fields: webhook.Fields(c.Fields)}
+		o := webhook.SourceOptions{Secrets: []string{c.Secret.Reveal()}, Proof: c.Proof, TimeHeader: c.TimeHeader, Fields: webhook.Fields(c.Fields), Foreign: len(s.cfg.Homes) > 0}
 		if p := c.Previous.Reveal(); p != "" {
 			o.Secrets = append(o.Secrets, p)
 		}
@@ -184,7 +187,11 @@ func (s *server) flagged(ctx context.Context, who string, body []byte) (flag.Fla
 		return f, &triage.Unusable{Reason: err.Error()}
 	}
 	f.Source = cmp.Or(f.Source, who)
-	if f, err = flag.New(f, "", time.Now()); err != nil {
+	complete := flag.New
+	if len(s.cfg.Homes) > 0 {
+		complete = flag.NewForeign
+	}
+	if f, err = complete(f, "", time.Now()); err != nil {
 		return f, &triage.Unusable{Reason: err.Error()}
 	}
 	err = s.putFlags(ctx, f.ID, []flag.Flag{f})

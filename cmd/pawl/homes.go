@@ -53,9 +53,7 @@ func (a *app) homeOf(cfg config.Config, f homeFlags) (*home.Home, error) {
 			return nil, usageError(fmt.Errorf("the environment variable %s is not set, or empty", env.name), "export "+env.name+"=...")
 		}
 	}
-	if o.Service == "" && (o.Kind == home.LangSmith || o.Kind == home.Phoenix) {
-		o.Service = o.Project // they have no other name for what sent a trace
-	}
+	o.Service = cmp.Or(o.Service, ownService(o))
 	h, err := home.New(a.log, o)
 	if err != nil {
 		return nil, usageError(err, adviceFor(o.Kind))

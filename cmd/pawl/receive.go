@@ -15,13 +15,26 @@ import (
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 )
 
+// inletOptions are the receiver's, without addresses to listen on: what is fetched and what others' subjects carry goes in as if it had been sent.
+func (s *server) inletOptions() (o otlp.Options, err error) {
+	in := s.cfg.Ingest
+	o = otlp.Options{Partitions: s.q.Partitions(), MaxWire: int(in.Limits.Body), MaxInflated: int(in.Limits.Inflated), Registerer: s.reg, Adopt: trajectory.AgentEvents}
+	if o.Filter, err = wire.NewFilter(scrubOf(in), s.q.MaxBody()); err != nil {
+		return o, usageError(err, "ingest.drop and ingest.mask in pawl.yaml")
+	}
+	return o, nil
+}
+
 func (s *server) openReceiver(context.Context) (err error) {
 	if !s.plays(roleReceive) {
 		return nil
 	}
 	in := s.cfg.Ingest
-	o := otlp.Options{GRPC: string(s.cfg.Listen.OTLPGRPC), HTTP: string(s.cfg.Listen.OTLPHTTP), Insecure: in.Anonymous, Partitions: s.q.Partitions(),
-		MaxWire: int(in.Limits.Body), MaxInflated: int(in.Limits.Inflated), Registerer: s.reg, Adopt: trajectory.AgentEvents}
+	o, err := s.inletOptions()
+	if err != nil {
+		return err
+	}
+	o.GRPC, o.HTTP, o.Insecure = string(s.cfg.Listen.OTLPGRPC), string(s.cfg.Listen.OTLPHTTP), in.Anonymous
 	for _, t := range in.Tokens {
 		o.Tokens = append(o.Tokens, t.Reveal())
 	}
@@ -29,9 +42,6 @@ func (s *server) openReceiver(context.Context) (err error) {
 		if o.TLS, err = otlp.LoadTLS(in.TLS.Cert, in.TLS.Key, in.TLS.ClientCA); err != nil {
 			return usageError(err, "ingest.tls in pawl.yaml")
 		}
-	}
-	if o.Filter, err = wire.NewFilter(scrubOf(in), s.q.MaxBody()); err != nil {
-		return usageError(err, "ingest.drop and ingest.mask in pawl.yaml")
 	}
 	if s.receiver, err = otlp.New(s.lg, s.publish, o); err != nil {
 		return usageError(err, "another port under listen in pawl.yaml; port 0 takes any free one")

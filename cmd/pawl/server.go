@@ -64,6 +64,7 @@ type server struct {
 	maker    *ratchet.Maker
 	bases    *ratchet.Baselines
 	flags    *ratchet.Flags
+	homes    *fetching // nil where none are configured, or another process works
 	worker   *ratchet.Worker
 	absorber *ratchet.Absorber
 	view     *ratchet.View
@@ -103,7 +104,7 @@ func (a *app) newServer(ctx context.Context, cfg config.Config, roles []role, p 
 	if s.maker, err = a.makerOf(cfg); err != nil {
 		return nil, err
 	}
-	for _, open := range []func(context.Context) error{s.openQueue, s.openFlags, s.openReceiver, s.openWork, s.openAbsorb, s.openWebhooks, s.openHTTP} {
+	for _, open := range []func(context.Context) error{s.openQueue, s.openFlags, s.openReceiver, s.openHomes, s.openWork, s.openAbsorb, s.openWebhooks, s.openHTTP} {
 		if err := open(ctx); err != nil {
 			return nil, err
 		}
