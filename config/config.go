@@ -186,14 +186,21 @@ type Home struct {
 
 // Judge is the optional model that is asked when no rule explains a failure.
 type Judge struct {
-	Enabled bool        `yaml:"enabled" doc:"send redacted trajectories to the model"`
-	API     JudgeAPI    `yaml:"api" doc:"the protocol the model speaks"`
-	BaseURL string      `yaml:"base_url" null:"the provider's own" doc:"address of the model"`
-	Model   string      `yaml:"model" null:"none" doc:"pinned model name"`
-	APIKey  Secret      `yaml:"api_key" null:"none" doc:"key for the model"`
-	Votes   int         `yaml:"votes" min:"1" max:"9" doc:"votes per trajectory"`
-	Rubric  string      `yaml:"rubric" null:"the built-in one" doc:"path of the rubric in your repository"`
-	Budget  JudgeBudget `yaml:"budget" doc:"spent: the answer is not decided"`
+	Enabled bool     `yaml:"enabled" doc:"ask the model of traces that went wrong and that no rule explains: redacted, and within the budget"`
+	API     JudgeAPI `yaml:"api" doc:"the protocol the model speaks"`
+	BaseURL string   `yaml:"base_url" null:"the provider's own" doc:"address of the model"`
+	Model   string   `yaml:"model" null:"none" doc:"pinned model name"`
+	APIKey  Secret   `yaml:"api_key" null:"none" doc:"key for the model"`
+	Votes   int      `yaml:"votes" min:"1" max:"9" doc:"votes per trajectory"`
+	Rubric  string   `yaml:"rubric" null:"the built-in one" doc:"path of the rubric in your repository; pawl judge rubric prints one to begin with"`
+
+	Calibration  string      `yaml:"calibration" null:"none" doc:"path of what pawl judge calibrate -o wrote for this model and rubric"`
+	Parallel     int         `yaml:"parallel" min:"1" max:"16" doc:"questions at a time"`
+	PerSignature int         `yaml:"per_signature" min:"1" max:"100" doc:"traces that went wrong in the same way of which the model sees so many in a week"`
+	MaxBytes     int         `yaml:"max_bytes" min:"2000" max:"1000000" doc:"of a run as the model sees it; longer texts are cut, and it is told"`
+	MaxTokens    int         `yaml:"max_tokens" min:"100" max:"32000" doc:"of one answer, reasoning included"`
+	Timeout      Duration    `yaml:"timeout" doc:"of one answer"`
+	Budget       JudgeBudget `yaml:"budget" doc:"spent: the answer is not decided"`
 }
 
 // JudgeBudget bounds what the judge spends in a day; 0 is no bound.

@@ -17,7 +17,7 @@ func Default() Config {
 		Ingest:   Ingest{Limits: Limits{Body: 16 << 20, Inflated: 64 << 20}},
 		Assemble: defaultAssemble(),
 		Flags:    Flags{Wait: Duration(time.Hour), FetchAfter: Duration(2 * time.Minute)},
-		Judge:    Judge{API: JudgeOpenAI, Votes: 3},
+		Judge:    Judge{API: JudgeOpenAI, Votes: 3, Parallel: 2, PerSignature: 5, MaxBytes: 48 << 10, MaxTokens: 2048, Timeout: Duration(2 * time.Minute)},
 		GHPR: GHPR{
 			Mode:    ModePreview,
 			BaseURL: "https://api.github.com/",

@@ -8,10 +8,10 @@ import (
 	jury "github.com/pawl-dev/pawl/classify/judge"
 )
 
-// A judge may be a reason for a pull request only once it is known how often people say the same: of at least leastLabels labels that they gave. Another model or
+// LeastLabels and leastAgreed: a judge may be a reason for a pull request only once it is known how often people say the same: of at least LeastLabels labels that they gave. Another model or
 // another rubric is another judge, of which nothing is known.
 const (
-	leastLabels = 50
+	LeastLabels = 50
 	leastAgreed = 0.85
 )
 
@@ -61,8 +61,8 @@ func (g Agreement) Share() (share, low, high float64) {
 func (g Agreement) Calibrated() (bool, string) {
 	share, low, high := g.Share()
 	switch {
-	case g.Labels < leastLabels:
-		return false, fmt.Sprintf("the judge was held against %d of the %d labels by people that it takes (pawl judge calibrate)", g.Labels, leastLabels)
+	case g.Labels < LeastLabels:
+		return false, fmt.Sprintf("the judge was held against %d of the %d labels by people that it takes (pawl judge calibrate)", g.Labels, LeastLabels)
 	case share < leastAgreed:
 		return false, fmt.Sprintf("the judge agrees with people in %.2f of %d labels (%.2f to %.2f), and %.2f is wanted", share, g.Labels, low, high, leastAgreed)
 	}
@@ -134,7 +134,7 @@ func (a *Absorber) agree(ctx context.Context) error {
 	o := a.opts.Jury
 	own := Truths(o.ID, gs, js)
 	own.Model, own.Rubric = o.Model, o.Rubric
-	if o.Measured.Judge == o.ID && own.Labels < leastLabels { // what people decide here outweighs what was tried elsewhere
+	if o.Measured.Judge == o.ID && own.Labels < LeastLabels { // what people decide here outweighs what was tried elsewhere
 		own = o.Measured
 	}
 	a.bench.mu.Lock()

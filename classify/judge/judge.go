@@ -160,8 +160,11 @@ func (p *Panel) ID() string {
 	return "judge@" + digest(promptVersion, p.c.Host(), p.c.Model(), p.o.Rubric)[:12]
 }
 
-// RubricDigest is the rubric's version: the sha256 of its text, without blanks around it.
-func (p *Panel) RubricDigest() string { return digest(p.o.Rubric) }
+// RubricDigest is the version of the panel's rubric.
+func (p *Panel) RubricDigest() string { return RubricDigest(p.o.Rubric) }
+
+// RubricDigest is a rubric's version: the sha256 of its text, without blanks around it.
+func RubricDigest(rubric string) string { return digest(strings.TrimSpace(rubric)) }
 
 // Model is the model that is asked.
 func (p *Panel) Model() string { return p.c.Model() }
@@ -197,6 +200,10 @@ func (p *Panel) Judge(ctx context.Context, q Question) (Opinion, error) {
 	}
 	for len(op.Votes) < p.o.Votes {
 		v, err := p.vote(ctx, q, shown, len(op.Votes))
+		if refused, ok := errors.AsType[*llm.Refused](err); ok && refused.Status == 0 { // by whoever looks at what is sent
+			op.Why = refused.Why
+			return op, nil
+		}
 		if err != nil {
 			return op, err
 		}

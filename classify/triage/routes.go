@@ -62,6 +62,8 @@ func (h *handler) routes() []route {
 		{pattern: "GET /v1/audit", name: "listAudit", role: RoleViewer, summary: "What was decided, by whom and when, the latest first.", serve: h.audit, answer: []ratchet.Told{}, paged: true,
 			refuses: []int{http.StatusBadRequest, http.StatusNotFound}, query: []param{{name: "group", doc: "id of a group, with what it was before"}, {name: "who", doc: "the person's name"}, limitParam, cursorParam}},
 		{pattern: "GET /v1/judgements", name: "listJudgements", role: RoleViewer, summary: "What people say of the groups that no rule explains: what a judge is measured by.", serve: h.judgements, answer: []judgement{}},
+		{pattern: "GET /v1/judge", name: "getJudge", role: RoleViewer, summary: "The model that is asked of what no rule explains: what it said, what it cost, how it agrees with people. Absent where none is asked.", serve: h.judge,
+			answer: ratchet.JuryReport{}, refuses: []int{http.StatusNotFound}},
 		{pattern: "GET /v1/rules", name: "listRules", role: RoleViewer, summary: "The rules: how often each is right, what it found, where it is blind, whether it may open pull requests.", serve: h.rules, answer: []shownRule{}},
 		{pattern: "POST /v1/open", name: "openRepo", role: RoleTriager, doing: "opening", person: true, summary: "A repository's warm-up ends, or what stopped after too many new failures goes on.", serve: h.open,
 			body: openAsk{}, answer: openAnswer{}, refuses: []int{http.StatusBadRequest, http.StatusNotFound}},

@@ -42,6 +42,7 @@ type Source struct {
 	Trust    func([]ratchet.Group, map[string]*ratchet.Batch) func(rule string) ratchet.Trust
 	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string // of all groups: why one is where it is, in words
 	Metrics  func() ([]*dto.MetricFamily, error)                                          // of this process; nil: none are shown
+	Jury     func(ctx context.Context) (r ratchet.JuryReport, ok bool, err error)         // nil, or false: no model is asked of anything
 	Flags    func(n int) []ratchet.Flagged                                                // the latest flags; nil: none
 	Flagged  func(traceID string) *ratchet.Flagged                                        // of a trace, nil for none
 	Flag     func(ctx context.Context, who string, body []byte) (flag.Flag, error)        // stores a flag: *Unusable, *Busy

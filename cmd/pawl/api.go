@@ -158,6 +158,7 @@ func (s *server) source() triage.Source {
 		Status: func(gs []ratchet.Group, batches map[string]*ratchet.Batch) func(*ratchet.Group) string {
 			p := s.policy
 			p.Own, p.Held, p.Now = ratchet.Own(gs, batches), s.absorber.Held(), time.Now()
+			p.Judges = s.absorber.Agreement()
 			if len(p.Held) > 0 {
 				p.Ranks = ratchet.Ranks(gs, p)
 			}
@@ -165,6 +166,7 @@ func (s *server) source() triage.Source {
 		},
 	}
 	src.Metrics = s.reg.Gather
+	src.Jury = func(ctx context.Context) (ratchet.JuryReport, bool, error) { return s.absorber.JuryReport(ctx, time.Now()) }
 	src.Flags, src.Flagged, src.Flag = s.flags.List, s.flags.Of, s.flagged
 	if s.plays(roleWork) {
 		src.Kept, src.Spans, src.Erase = s.kept, s.spans, s.erase

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/pawl-dev/pawl/classify/rule"
@@ -13,19 +12,7 @@ import (
 
 // notRead names what a configuration sets and this version does not act on: a setting that does nothing must not look as if it did.
 func notRead(cfg config.Config) []string {
-	def := config.Default()
-	var out []string
-	for _, s := range []struct {
-		key      string
-		set, def any
-	}{
-		{"judge", cfg.Judge, def.Judge},
-	} {
-		if !reflect.DeepEqual(s.set, s.def) {
-			out = append(out, s.key+" is kept and not acted on by this version")
-		}
-	}
-	out = append(out, strangeTools(cfg)...)
+	out := strangeTools(cfg)
 	labels := map[string]bool{}
 	for _, r := range rule.All() {
 		labels[string(r.Label)] = true

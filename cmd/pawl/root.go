@@ -30,7 +30,7 @@ var commands = []func(*app) *cobra.Command{
 	verifyCommand,
 	clickCommand, waiveCommand, quarantineCommand, retireCommand, migrateCommand, healthCommand, exportCommand,
 	baselineCommand, toolsCommand, mcpCommand,
-	rulesCommand,
+	rulesCommand, judgeCommand,
 	triageCommand,
 	eraseCommand,
 	doctorCommand,

@@ -31,6 +31,9 @@ func modelSays(r llmtest.Recorded) llmtest.Reply {
 	asked := r.Asked()
 	said := asked.Turns[len(asked.Turns)-1]
 	var answer any = map[string]any{"verdicts": verdictsOn(said)}
+	if strings.Contains(said, "\nThe run:\n") {
+		answer = judgementOn(said)
+	}
 	if strings.HasPrefix(asked.System, "You play the user") {
 		answer = map[string]any{"message": "", "state": "reached"}
 		if strings.Count(said, `"assistant"`) < 2 {
@@ -62,4 +65,16 @@ func verdictsOn(ballot string) []map[string]any {
 		out = append(out, map[string]any{"criterion": n, "because": "the script says so", "quote": "", "said": said})
 	}
 	return out
+}
+
+// calledOn is a call in a run as the judge's model sees it.
+var calledOn = regexp.MustCompile(`\{"span":"([0-9a-f]+)","kind":"tool_call".*?"tool":"([^"]+)"`)
+
+// judgementOn names the first call of a run for everything that went wrong.
+func judgementOn(run string) map[string]any {
+	call := calledOn.FindStringSubmatch(run)
+	if call == nil {
+		return map[string]any{"why": "Nothing was called.", "label": "none", "evidence": []any{}}
+	}
+	return map[string]any{"why": "It said so.", "label": "fabricated_success", "evidence": []any{map[string]string{"span_id": call[1], "quote": call[2]}}}
 }

@@ -223,10 +223,14 @@ func (s *server) openAbsorb(ctx context.Context) (err error) {
 		return usageError(err, "ghpr in pawl.yaml")
 	}
 	s.targets = targetsOf(s.cfg)
+	jury, err := s.juryOf()
+	if err != nil {
+		return err
+	}
 	s.absorber = ratchet.NewAbsorber(s.lg, s.q, s.maker, s.pr, ratchet.Options{
 		Policy: s.policy, Targets: s.targets, Hold: time.Duration(g.Limits.Hold), CasesPerPR: g.Limits.CasesPerPR,
 		Propose: s.cfg.Absorb.Mode != config.ModeOff && g.Mode != config.ModeOff, Mode: s.prMode(), Sweep: s.pace.sweep, Observe: s.pace.observe,
-		SessionQuiet: time.Duration(s.cfg.Absorb.SessionQuiet), KeepRecordings: time.Duration(s.cfg.Absorb.KeepRecordings), Traces: s.sessionTraces(),
+		SessionQuiet: time.Duration(s.cfg.Absorb.SessionQuiet), KeepRecordings: time.Duration(s.cfg.Absorb.KeepRecordings), Traces: s.sessionTraces(), Jury: jury,
 		CoolDown: time.Duration(g.Limits.CoolDown), WarmUp: time.Duration(g.Limits.WarmUp), NewGroups: g.Limits.NewGroups, SignOff: g.SignOff, Onboard: onboarding,
 	})
 	s.view = ratchet.NewView(s.lg, s.q)
