@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -157,11 +158,24 @@ func membersOf(v jsontext.Value) (map[string]jsontext.Value, error) {
 	return out, nil
 }
 
-// idOf is the id of a message that was screened, nil of a notification.
+// idOf is the id of a message that was screened, as it comes back in the answer; nil of a notification.
 func idOf(text []byte) jsontext.Value {
-	members, err := membersOf(text)
+	var m struct {
+		ID any `json:"id"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber() // of 16 digits none may change
+	if dec.Decode(&m) != nil || m.ID == nil {
+		return nil
+	}
+	if n, ok := m.ID.(json.Number); ok {
+		if i, err := n.Int64(); err == nil {
+			m.ID = i // -0 comes back as 0
+		}
+	}
+	id, err := json.Marshal(m.ID)
 	if err != nil {
 		return nil
 	}
-	return members["id"]
+	return id
 }

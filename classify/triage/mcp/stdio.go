@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -17,8 +18,12 @@ func ServeStdio(ctx context.Context, s *sdk.Server, in io.Reader, out io.Writer)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	passed, passing := io.Pipe()
-	w := &lines{out: out}
-	go func() { passing.CloseWithError(screenLines(in, passing, w)) }() // ends with in: a read of a terminal ends by no signal, and is left behind
+	w := &lines{out: out, due: map[string]bool{}, none: make(chan struct{}, 1)}
+	go func() { // ends with in: a read of a terminal ends by no signal, and is left behind
+		err := screenLines(in, passing, w)
+		w.await(ctx)
+		passing.CloseWithError(err)
+	}()
 	go func() {
 		<-ctx.Done()
 		passing.CloseWithError(io.EOF)
@@ -30,23 +35,63 @@ func ServeStdio(ctx context.Context, s *sdk.Server, in io.Reader, out io.Writer)
 	return fmt.Errorf("serve MCP: %w", err)
 }
 
-// lines writes whole lines; several may write at once.
+// lines writes whole lines, several of them at once, and knows which requests are still to be answered: a client that says all and closes hears all.
 type lines struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu   sync.Mutex
+	out  io.Writer
+	due  map[string]bool // ids
+	none chan struct{}   // gets one when the last one was answered
 }
 
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if id := idOf(b); id != nil && l.due[string(id)] {
+		if delete(l.due, string(id)); len(l.due) == 0 {
+			select {
+			case l.none <- struct{}{}:
+			default:
+			}
+		}
+	}
 	return l.out.Write(b)
+}
+
+func (l *lines) expect(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due[id] = true
+}
+
+func (l *lines) left() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.due)
+}
+
+// lastWords is how long a client that said all is still answered: one that was cancelled never is.
+const lastWords = 10 * time.Second
+
+// await waits until all is answered.
+func (l *lines) await(ctx context.Context) {
+	late := time.NewTimer(lastWords)
+	defer late.Stop()
+	for l.left() > 0 {
+		select {
+		case <-l.none:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Close leaves the process's own output open.
 func (*lines) Close() error { return nil }
 
 // screenLines passes on the lines that are messages and answers the others.
-func screenLines(in io.Reader, pass, answer io.Writer) error {
+func screenLines(in io.Reader, pass io.Writer, answer *lines) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, long, err := readLine(r)
@@ -62,6 +107,9 @@ func screenLines(in io.Reader, pass, answer io.Writer) error {
 				return err
 			}
 		case len(line) > 0:
+			if id := idOf(line); id != nil {
+				answer.expect(string(id))
+			}
 			if _, err := pass.Write(append(line, '\n')); err != nil {
 				return err
 			}
