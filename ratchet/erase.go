@@ -14,9 +14,15 @@ import (
 
 // Erasure is what Erase blanked, or with dry would.
 type Erasure struct {
-	Groups    int      `json:"groups"`    // whose words held the value
-	Specimens int      `json:"specimens"` // whose recordings did
-	Flags     int      `json:"flags"`     // traces and windows of which outsiders said it
+	Groups    int `json:"groups"`    // whose words held the value
+	Specimens int `json:"specimens"` // whose recordings did
+	Flags     int `json:"flags"`     // traces and windows of which outsiders said it
+	// Unexplained are runs that said it of themselves and that no rule explains.
+	Unexplained int `json:"unexplained"`
+	// Messages of streams were deleted, told anew without it, or dropped from the quarantine.
+	Messages int `json:"messages"`
+	// Unread are messages that hold it and that no reader has come to yet: it comes back from them, and can be erased then.
+	Unread    int      `json:"unread"`
 	Withdrawn []string `json:"withdrawn"` // ids of cases that nobody had seen yet: they are made anew, without it
 	Left      []string `json:"left"`      // what holds it and is out: pull requests by their address, or what says of them
 }
@@ -36,8 +42,10 @@ func (a *Absorber) Erase(ctx context.Context, s redact.Subject, dry bool) (Erasu
 			return e.Erasure, fmt.Errorf("erase in group %.12s: %w", entry.Key, err)
 		}
 	}
-	if err := e.flags(ctx); err != nil {
-		return e.Erasure, err
+	for _, step := range []func(context.Context) error{e.flags, e.services, e.streams} {
+		if err := step(ctx); err != nil {
+			return e.Erasure, err
+		}
 	}
 	return e.Erasure, e.drop(ctx)
 }

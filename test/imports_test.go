@@ -64,7 +64,7 @@ var layers = []layer{
 	{"ratchet/regcase", []string{"classify", "ingest/trajectory", "ratchet/redact"}},
 	{"ratchet/regcase/casetest", []string{"classify", "ratchet/regcase"}},
 	{"ratchet/rename", []string{"ratchet/regcase"}},
-	{"ratchet/turn", []string{"classify", "ratchet/regcase", "ratchet/rename", "ratchet/verify"}},
+	{"ratchet/turn", []string{"classify", "ratchet/redact", "ratchet/regcase", "ratchet/rename", "ratchet/verify"}},
 	{"ratchet/click", []string{"ratchet/regcase", "ratchet/gate", "ratchet/verify"}},
 	{"ratchet/export", []string{"ratchet/regcase"}},
 	{"ratchet/record", []string{"ingest/trajectory", "ratchet/redact"}},

@@ -22,6 +22,10 @@ type Erasure struct {
 	Notes     []string `json:"notes"`     // what this does not reach
 
 	Flags int `json:"flags"` // traces and windows of which outsiders said it
+
+	Unexplained int `json:"unexplained"` // runs that said it of themselves and that no rule explains
+	Messages    int `json:"messages"`    // of streams and of the quarantine that were deleted, or told anew without it
+	Unread      int `json:"unread"`      // of streams that hold it and that were not read yet
 }
 
 // Unfit says why a value cannot be erased.

@@ -32,7 +32,8 @@ func eraseCommand(a *app) *cobra.Command {
 			"It needs a token of the role admin.\n\n" +
 			"With --set it names the cases that hold the value and, with --write, blanks it there and waives each field that changes, without quoting it; `pawl verify`\n" +
 			"knows such a change as an erasure. git's history and GitHub's copies of it keep what was.\n\n" +
-			"It finds the value as it is written, also in JSON inside of texts and in addresses, but not in base64 or compressed. Run it once for each value of a person.",
+			"It finds the value as it is written, also in JSON inside of texts, in addresses, in base64, as bytes and compressed; there the least part goes that holds it.\n" +
+			"Run it once for each value of a person.",
 		Example: "  pawl erase 'Maya Lind' --dry-run\n  pawl erase maya@example.org --server http://127.0.0.1:7295\n  pawl erase 'Maya Lind' --set regressions --write --reason 'a request under article 17' --issue '#31'",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -105,6 +106,9 @@ func (a *app) printErasure(d triage.Erasure) error {
 		verb = "found in"
 	}
 	fmt.Fprintf(a.stdout, "%s %d kept traces (%d spans and log records, %d resources and scopes), the words of %d groups, %d recordings\n", verb, d.Traces, d.Records, d.Shared, d.Groups, d.Specimens)
+	if d.Flags+d.Unexplained+d.Messages > 0 {
+		fmt.Fprintf(a.stdout, "%s what others said of %s, what %s said of themselves, and %s of streams and of the quarantine\n", verb, plural(d.Flags, "trace"), plural(d.Unexplained, "run"), plural(d.Messages, "message"))
+	}
 	for _, id := range d.Withdrawn {
 		fmt.Fprintf(a.stdout, "case %s: not proposed yet, made anew without it\n", shown(id))
 	}
@@ -132,10 +136,14 @@ func (s *server) erase(ctx context.Context, value string, dry bool) (out triage.
 	}
 	e, err := s.absorber.Erase(ctx, subject, dry)
 	out.Groups, out.Specimens, out.Flags, out.Withdrawn, out.Left = e.Groups, e.Specimens, e.Flags, e.Withdrawn, e.Left
+	out.Unexplained, out.Messages, out.Unread = e.Unexplained, e.Messages, e.Unread
 	out.Notes = []string{
 		fmt.Sprintf("what was overwritten leaves the disk with its hour, at the latest after assemble.retention (%s); spans in the stream that are younger than their trace may bring it back: run this again after assemble.max_age (%s)",
 			time.Duration(s.cfg.Assemble.Retention), time.Duration(s.cfg.Assemble.MaxAge)),
-		"sentences of findings in the stream of findings and in logs, and what is written in base64 or compressed, are not looked through",
+		"pawl's own log, archives of several files, images, and what is encoded more than 8 times or unpacks to more than 4 MiB are not looked through",
+	}
+	if e.Unread > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%s of the streams of findings and flags hold it and cannot be rewritten: each goes as soon as it is read, and leaves its words in a group; run this again then, in a minute if all goes well", plural(e.Unread, "message")))
 	}
 	if len(s.roles) < len(allRoles) {
 		out.Notes = append(out.Notes, "other processes keep traces of their own: ask each that plays the role work")

@@ -24,7 +24,7 @@
 //
 //   - Publish returns nil only once the stream has stored the body (embedded: synced to disk).
 //   - Bodies of one partition and signal are stored in the order in which they were handed over, each whole and in one message.
-//   - The sequences of a stream are contiguous. Read says so when they are not; it never skips in silence.
+//   - The sequences of a stream are contiguous, save in AUDIT and QUARANTINE, where a person may have been erased. Read says so when they are not; it never skips in silence.
 //   - A stream other than QUARANTINE never drops a message by itself: no age limit, and full means refuse.
 //   - The number of partitions is fixed when the streams are made.
 //   - One process at a time has an embedded directory open.

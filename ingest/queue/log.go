@@ -134,6 +134,21 @@ func (l *Log) Purge(ctx context.Context, below uint64) error {
 	return nil
 }
 
+// Erase overwrites one message on the disk and deletes it, for a person's sake. Sequences are then no longer contiguous there: do it only to what all readers are
+// past, or in a log that nobody reads in order. A message that is gone already is no error.
+func (l *Log) Erase(ctx context.Context, seq uint64) error {
+	err := l.stream.SecureDeleteMsg(ctx, seq)
+	if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) && !l.has(ctx, seq) {
+		return nil
+	}
+	return l.q.unavailable(fmt.Sprintf("erase message %d of %s", seq, l.name), err)
+}
+
+func (l *Log) has(ctx context.Context, seq uint64) bool {
+	_, err := l.stream.GetMsg(ctx, seq)
+	return !errors.Is(err, jetstream.ErrMsgNotFound)
+}
+
 // Cursor returns the sequence that the reader of that name is to read next, 0 if it never said so.
 func (l *Log) Cursor(ctx context.Context, reader string) (uint64, error) {
 	e, err := l.q.Cursors.Get(ctx, l.cursorKey(reader))

@@ -98,6 +98,11 @@ func (q *Queue) ListQuarantine(ctx context.Context, from uint64) iter.Seq2[Quara
 	}
 }
 
+// EraseQuarantined overwrites and deletes an entry of the quarantine, for a person's sake.
+func (q *Queue) EraseQuarantined(ctx context.Context, seq uint64) error {
+	return q.quarantine.Erase(ctx, seq)
+}
+
 func quarantined(raw *jetstream.RawStreamMsg) Quarantined {
 	e := Quarantined{Seq: raw.Sequence, Stored: raw.Time, Reason: raw.Header.Get(headerReason), Data: raw.Data}
 	if err := json.Unmarshal([]byte(cmp.Or(raw.Header.Get(headerMeta), "{}")), &e.Meta); err != nil {

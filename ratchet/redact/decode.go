@@ -16,7 +16,11 @@ func decodings(v view) []view {
 	if v.joined {
 		return fromSeries(v)
 	}
-	var out []view
+	return append(append(steps(v), series(v)...), lines(v)...)
+}
+
+// steps are the decodings of a view that puts nothing together which stands apart.
+func steps(v view) (out []view) {
 	add := func(name, text string, foreign bool) {
 		if text != "" && text != v.text {
 			out = append(out, v.next(name, text, foreign))
@@ -42,7 +46,7 @@ func decodings(v view) []view {
 	for _, d := range packed(v.text) {
 		add(d.name, d.text, d.foreign)
 	}
-	return append(append(out, series(v)...), lines(v)...)
+	return out
 }
 
 // next is a view one step of decoding away.

@@ -210,8 +210,11 @@ func byteLists(text string) (out [][]byte) {
 			end++
 		}
 		h, hexed, d, dec := byteOf(text[i:end])
-		isHex, isDec, gap, i = isHex && hexed, isDec && dec, 0, end
-		if !isHex && !isDec {
+		gap, i = 0, end
+		if !(isHex && hexed) && !(isDec && dec) { // the list before it is over; it may begin the next one
+			flush()
+		}
+		if isHex, isDec = isHex && hexed, isDec && dec; !isHex && !isDec {
 			flush()
 			continue
 		}

@@ -16,6 +16,7 @@ const Erased = "[erased]"
 type Subject struct {
 	value string
 	re    *regexp.Regexp
+	run   int // letters in a row from which on some may be the value in another alphabet
 }
 
 // minSubject is how many letters or digits a value to erase has at least: less would blank half of what is kept.
@@ -40,7 +41,7 @@ func NewSubject(value string) (Subject, error) {
 		expr = "(?i:" + expr + ")"
 	}
 	re, err := regexp.Compile(expr)
-	return Subject{value, re}, err
+	return Subject{value, re, max(minEncoded-1, min(len(value)*4/3, 20))}, err
 }
 
 // spellings are how a value stands in a text, in JSON inside of a text, and in an address.
@@ -64,8 +65,13 @@ func spellings(value string) (out []string) {
 	return append(out, escaped.String(), strings.ReplaceAll(value, "@", "%40"), strings.ReplaceAll(value, " ", "%20"), strings.ReplaceAll(value, " ", "+"))
 }
 
-// In says whether a text holds the value.
-func (s Subject) In(text string) bool { return s.re.MatchString(text) }
+// Is says that a text is the value and nothing else.
+func (s Subject) Is(text string) bool { return text == s.value }
 
-// Blank puts Erased in the place of the value, everywhere in a text.
-func (s Subject) Blank(text string) string { return s.re.ReplaceAllLiteralString(text, Erased) }
+// In says whether a text holds the value, as it stands or in an encoding.
+func (s Subject) In(text string) bool { return s.re.MatchString(text) || s.hidden(text) }
+
+// Blank puts Erased in the place of the value, everywhere in a text; where it is encoded, in the place of the least part of the text that holds it.
+func (s Subject) Blank(text string) string {
+	return s.unhide(s.re.ReplaceAllLiteralString(text, Erased))
+}

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/pawl-dev/pawl/ratchet/redact"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 	"github.com/pawl-dev/pawl/ratchet/verify"
 )
@@ -23,23 +23,19 @@ import (
 // ErrNothing says that no file of a set holds the value that is to be erased.
 var ErrNothing = errors.New("nothing in the set holds that value")
 
-// minErased is how many letters or digits a value to erase has at least: less would blank half of a set.
-const minErased = 3
-
 // Erase takes a value, such as a person's name, out of all that a set quotes: titles, inputs, fixtures, expectations and recordings. In its place stands
 // verify.Erased, everywhere the same, so that what is equal stays equal; ids, tools, structure and states stay. Each field that changes gets its waiver,
-// which names the values by their digests. left are the files that still hold the value in places that are not blanked. Nothing is changed by itself.
+// which names the values by their digests. Where the value is encoded, the word that holds it goes. left are the files that still hold the value in places that are not blanked. Nothing is changed by itself.
 func Erase(src fs.FS, set regcase.Set, value, reason, issue string, now time.Time) (changes []Change, left []string, err error) {
-	switch {
-	case utf8.RuneCountInString(strings.TrimSpace(value)) < minErased:
-		return nil, nil, fmt.Errorf("%q is too short to be erased: it would hit words of everybody", value)
-	case strings.Contains(verify.Erased, value):
-		return nil, nil, fmt.Errorf("%q is what stands in the place of what is erased", value)
-	case strings.Contains(reason+issue, value):
+	subject, err := redact.NewSubject(value)
+	if err != nil {
+		return nil, nil, err
+	}
+	if subject.In(reason + "\n" + issue) {
 		return nil, nil, errors.New("the reason holds what is to be erased, and stays")
 	}
 	for _, e := range set.All() {
-		cs, rest, err := erased(src, e, value, reason, issue, now)
+		cs, rest, err := erased(src, e, subject, reason, issue, now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -49,7 +45,7 @@ func Erase(src fs.FS, set regcase.Set, value, reason, issue string, now time.Tim
 	for _, tool := range slices.Sorted(maps.Keys(set.Stubs)) {
 		if b, err := fs.ReadFile(src, set.Stubs[tool].Path); err != nil {
 			return nil, nil, err
-		} else if holds(b, value) {
+		} else if subject.In(string(b)) {
 			left = append(left, set.Stubs[tool].Path)
 		}
 	}
@@ -59,21 +55,17 @@ func Erase(src fs.FS, set regcase.Set, value, reason, issue string, now time.Tim
 	return changes, left, nil
 }
 
-func holds(b []byte, value string) bool {
-	return bytes.Contains(b, []byte(value)) || bytes.Contains(b, []byte(quoted(value)))
-}
-
 // erased blanks one case.
-func erased(src fs.FS, e *regcase.Entry, value, reason, issue string, now time.Time) (out []Change, left []string, err error) {
+func erased(src fs.FS, e *regcase.Entry, subject redact.Subject, reason, issue string, now time.Time) (out []Change, left []string, err error) {
 	trace, err := regcase.ReadTrace(src, e)
 	if err != nil {
 		return nil, nil, err
 	}
-	clean, err := blank(trace, value)
+	clean, err := blank(trace, subject)
 	if err != nil {
 		return nil, nil, fmt.Errorf("case %s: %s: %w", e.Case.ID, regcase.JSONFile, err)
 	}
-	c, err := blankCase(e.Case, value)
+	c, err := blankCase(e.Case, subject)
 	if err != nil {
 		return nil, nil, fmt.Errorf("case %s: %w", e.Case.ID, err)
 	}
@@ -83,7 +75,7 @@ func erased(src fs.FS, e *regcase.Entry, value, reason, issue string, now time.T
 		return nil, nil, err
 	}
 	file := path.Join(e.Dir, regcase.CaseFile)
-	if holds(after, value) {
+	if subject.In(string(after)) {
 		left = append(left, file)
 	}
 	before, err := regcase.Encode(e.Case)
@@ -118,7 +110,7 @@ func unnamed(v regcase.JSON) regcase.JSON {
 }
 
 // blankCase blanks the parts of a case that quote somebody.
-func blankCase(c regcase.Case, value string) (regcase.Case, error) {
+func blankCase(c regcase.Case, subject redact.Subject) (regcase.Case, error) {
 	parts := struct {
 		Title    string            `json:"title"`
 		Input    regcase.Input     `json:"input"`
@@ -129,7 +121,7 @@ func blankCase(c regcase.Case, value string) (regcase.Case, error) {
 	if err != nil {
 		return c, err
 	}
-	if b, err = blank(b, value); err != nil {
+	if b, err = blank(b, subject); err != nil {
 		return c, err
 	}
 	parts.Input, parts.Fixtures, parts.Expect = regcase.Input{}, nil, regcase.Expect{}
@@ -141,7 +133,7 @@ func blankCase(c regcase.Case, value string) (regcase.Case, error) {
 }
 
 // blank replaces the value in every text of a JSON document, and a number that is the value; everything else stays byte for byte.
-func blank(doc []byte, value string) ([]byte, error) {
+func blank(doc []byte, subject redact.Subject) ([]byte, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(doc))
 	var out []byte
 	at := int64(0)
@@ -153,7 +145,7 @@ func blank(doc []byte, value string) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			next, err := blankScalar(v, value)
+			next, err := blankScalar(v, subject)
 			if err != nil {
 				return nil, err
 			}
@@ -173,8 +165,8 @@ func blank(doc []byte, value string) ([]byte, error) {
 	}
 }
 
-func blankScalar(v jsontext.Value, value string) (jsontext.Value, error) {
-	if v.Kind() == '0' && string(v) == value {
+func blankScalar(v jsontext.Value, subject redact.Subject) (jsontext.Value, error) {
+	if v.Kind() == '0' && subject.Is(string(v)) {
 		return jsontext.Value(`"` + verify.Erased + `"`), nil
 	}
 	if v.Kind() != '"' {
@@ -184,7 +176,7 @@ func blankScalar(v jsontext.Value, value string) (jsontext.Value, error) {
 	if err := json.Unmarshal(v, &s); err != nil {
 		return nil, err
 	}
-	to := strings.ReplaceAll(strings.ReplaceAll(s, value, verify.Erased), quoted(value), verify.Erased)
+	to := subject.Blank(s)
 	if to == s {
 		return v, nil
 	}
@@ -193,13 +185,4 @@ func blankScalar(v jsontext.Value, value string) (jsontext.Value, error) {
 	}
 	b, err := jsontext.AppendQuote(nil, to)
 	return b, err
-}
-
-// quoted is the value as it stands inside of a JSON text.
-func quoted(value string) string {
-	b, err := jsontext.AppendQuote(nil, value)
-	if err != nil || len(b) < 2 {
-		return value
-	}
-	return string(b[1 : len(b)-1])
 }

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/pawl-dev/pawl/ratchet/redact"
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 	"github.com/pawl-dev/pawl/ratchet/regcase/casetest"
 	"github.com/pawl-dev/pawl/ratchet/verify"
@@ -72,17 +73,27 @@ func TestBlank(t *testing.T) {
 		{`["jürgen", "j\u00fcrgen"]`, "jürgen", `["[erased]", "[erased]"]`},
 		{`{"a":1} {"a":"xyz"}`, "xyz", `{"a":1} {"a":"[erased]"}`},
 		{`"nothing"`, "xyz", `"nothing"`},
+		{`{"a":"see bWFpbCBpbmVzQHguZGUgbm93 there","b":"mail%20ines%40x.de","c":"\\u0069nes@x.de"}`, "ines@x.de", `{"a":"see [erased] there","b":"mail%20[erased]","c":"[erased]"}`},
 	} {
-		if got, err := blank([]byte(c.in), c.value); err != nil || string(got) != c.want {
+		if got, err := blank([]byte(c.in), subject(t, c.value)); err != nil || string(got) != c.want {
 			t.Errorf("%s without %s is %s, %v", c.in, c.value, got, err)
 		}
 	}
 	for _, c := range []struct{ in, value string }{{`{"ines":1}`, "ines"}, {`{"a":"{\"n\":4711}"}`, "4711"}, {`{"a":`, "xyz"}} {
-		if got, err := blank([]byte(c.in), c.value); err == nil {
+		if got, err := blank([]byte(c.in), subject(t, c.value)); err == nil {
 			t.Errorf("%s without %s is %s", c.in, c.value, got)
 		}
 	}
 	if _, _, err := Erase(fstest.MapFS{}, regcase.Set{}, "ab", "a person asked", "#7", time.Now()); err == nil {
 		t.Error("two letters are erased")
 	}
+}
+
+func subject(t *testing.T, value string) redact.Subject {
+	t.Helper()
+	s, err := redact.NewSubject(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
