@@ -2,6 +2,8 @@ package ratchet
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,6 +81,12 @@ func (b *Batch) Key() string {
 		return fmt.Sprintf("%s %s onboarding", b.Repo, b.Base)
 	}
 	return fmt.Sprintf("%s %s %s %s %d", b.Repo, b.Base, b.Label, b.Service, b.Number)
+}
+
+// ID names the batch for good, whatever others come before it in a list: the first of its key's SHA-256. It is no number.
+func (b *Batch) ID() string {
+	sum := sha256.Sum256([]byte(b.Key()))
+	return "b" + hex.EncodeToString(sum[:6])
 }
 
 // series says whether batches of that target, label and service are numbered with this one.

@@ -109,6 +109,7 @@ func (h *handler) group(w http.ResponseWriter, r *http.Request) {
 // batch is a batch as lists show it.
 type batch struct {
 	Kind    string           `json:"kind"` // always "batch"
+	ID      string           `json:"id"`   // lasting, as /v1/batches/{id} takes it
 	Key     string           `json:"key"`
 	Repo    string           `json:"repo"`
 	Base    string           `json:"base"`
@@ -117,13 +118,13 @@ type batch struct {
 	State   string           `json:"state"` // withdrawn | collecting | full | stuck | preview | waiting | sending | open | closed | merged | absorbed | parked
 	URL     string           `json:"url"`
 	Note    string           `json:"note"`
-	Frozen  bool             `json:"frozen"` // its pull request is fixed: /v1/batches/{number}/plan shows it
+	Frozen  bool             `json:"frozen"` // its pull request is fixed: /v1/batches/{id}/plan shows it
 	Members []ratchet.Member `json:"members"`
 }
 
 func showBatch(b *ratchet.Batch) batch {
 	state, url, note := b.Status()
-	return batch{"batch", b.Key(), b.Repo, b.Base, b.Label, b.Service, state, url, note, !b.Collecting(), append([]ratchet.Member{}, b.Members...)}
+	return batch{"batch", b.ID(), b.Key(), b.Repo, b.Base, b.Label, b.Service, state, url, note, !b.Collecting(), append([]ratchet.Member{}, b.Members...)}
 }
 
 func (h *handler) batches(w http.ResponseWriter, r *http.Request) {
@@ -135,22 +136,49 @@ func (h *handler) batches(w http.ResponseWriter, r *http.Request) {
 	h.answer(w, out, err)
 }
 
-// plan answers GET /v1/batches/{number}/plan: number counts in the order of /v1/batches, from 0.
+// batch answers GET /v1/batches/{id}.
+func (h *handler) batch(w http.ResponseWriter, r *http.Request) {
+	b, err := h.batchOf(r)
+	if err != nil {
+		h.answer(w, nil, err)
+		return
+	}
+	h.answer(w, showBatch(&b), nil)
+}
+
+// batchOf finds the batch that a path names: by its id, or by its number in the order of /v1/batches, from 0, which others shift.
+func (h *handler) batchOf(r *http.Request) (ratchet.Batch, error) {
+	bs, err := h.batchesBy(r.Context())
+	if err != nil {
+		return ratchet.Batch{}, err
+	}
+	name := r.PathValue("id")
+	for i := range bs {
+		if bs[i].ID() == name {
+			return bs[i], nil
+		}
+	}
+	if n, err := strconv.Atoi(name); err == nil && n >= 0 && n < len(bs) {
+		return bs[n], nil
+	}
+	return ratchet.Batch{}, ErrNotFound
+}
+
+// plan answers GET /v1/batches/{id}/plan.
 func (h *handler) plan(w http.ResponseWriter, r *http.Request) {
 	p, err := h.planOf(r)
 	h.answer(w, p, err)
 }
 
 func (h *handler) planOf(r *http.Request) (ghpr.Plan, error) {
-	bs, err := h.batchesBy(r.Context())
+	b, err := h.batchOf(r)
 	if err != nil {
 		return ghpr.Plan{}, err
 	}
-	n, err := strconv.Atoi(r.PathValue("number"))
-	if err != nil || n < 0 || n >= len(bs) || bs[n].Intent == nil {
+	if b.Intent == nil {
 		return ghpr.Plan{}, ErrNotFound
 	}
-	return h.src.Plan(r.Context(), bs[n])
+	return h.src.Plan(r.Context(), b)
 }
 
 // services answers with what was seen of each service.

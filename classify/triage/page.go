@@ -90,7 +90,7 @@ func (h *handler) pageRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /traces/{id}", h.tracePage)
 	mux.HandleFunc("GET /traces/{id}/raw", h.rawPage)
 	mux.HandleFunc("GET /pulls", h.pullsPage)
-	mux.HandleFunc("GET /batches/{number}", h.batchPage)
+	mux.HandleFunc("GET /batches/{id}", h.batchPage)
 	mux.HandleFunc("GET /rules", h.rulesPage)
 	mux.HandleFunc("GET /services", h.servicesPage)
 	mux.HandleFunc("GET /audit", h.auditPage)

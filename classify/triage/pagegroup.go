@@ -23,7 +23,7 @@ type groupData struct {
 	Spark    spark
 	Rule     string
 	Plain    string // why no rule explains it; "" of what has a label
-	BatchNo  int    // its pull request, -1 for none
+	BatchID  string // of its pull request, "" for none
 	Parts    []shownPart
 	Done     []shownDecision
 	UndoID   string // of the latest decision, where that can be taken back
@@ -115,16 +115,12 @@ func (h *handler) groupData(r *http.Request, w *scene, i int) (d groupData, err 
 	if d.URL != "" {
 		d.Status = strings.TrimSuffix(strings.TrimSuffix(d.Status, d.URL), ": ")
 	}
-	d.Rule, d.Parts, d.BatchNo, d.Labelled = g.Rule, partsOf(g.Fingerprint), -1, g.Source == classify.SourceHuman
+	d.Rule, d.Parts, d.Labelled = g.Rule, partsOf(g.Fingerprint), g.Source == classify.SourceHuman
 	if g.Fingerprint.Label == classify.NoLabel {
 		d.Plain = whyPlain(g)
 	}
-	if w.batches[g.Batch] != nil {
-		bs, err := h.batchList(r)
-		if err != nil {
-			return d, err
-		}
-		d.BatchNo = slices.IndexFunc(bs, func(x ratchet.Batch) bool { return x.Key() == g.Batch })
+	if b := w.batches[g.Batch]; b != nil {
+		d.BatchID = b.ID()
 	}
 	_, d.Ignored = g.Denied()
 	for _, x := range slices.Backward(g.Decisions) {

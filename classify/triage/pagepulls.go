@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 type shownBatch struct {
 	batch
 	Title    string
-	Number   int // in the order of /v1/batches
 	Pull     int // GitHub's number, 0 before there is one
 	Opened   time.Time
 	Advisory []string
@@ -35,8 +33,8 @@ type shownWrite struct {
 	ghpr.Step
 }
 
-func pull(b *ratchet.Batch, number int) shownBatch {
-	out := shownBatch{batch: showBatch(b), Number: number, Opened: b.Opened, Advisory: b.Advisory, Sealed: b.Sealed}
+func pull(b *ratchet.Batch) shownBatch {
+	out := shownBatch{batch: showBatch(b), Opened: b.Opened, Advisory: b.Advisory, Sealed: b.Sealed}
 	out.Title = strings.ReplaceAll(string(b.Label), "_", " ") + " in " + cmp.Or(b.Service, "(no service.name)")
 	in := b.Intent
 	if in == nil {
@@ -75,7 +73,7 @@ func (h *handler) pullsPage(w http.ResponseWriter, r *http.Request) {
 	counts := map[string]int{}
 	var all []shownBatch
 	for i := range bs {
-		b := pull(&bs[i], i)
+		b := pull(&bs[i])
 		counts[b.State]++
 		if d.State == "" || b.State == d.State {
 			all = append(all, b)
@@ -101,13 +99,9 @@ func (h *handler) batchList(r *http.Request) ([]ratchet.Batch, error) {
 	return bs, nil
 }
 
-// batchPage answers GET /batches/{number}: the pull request as it would be, or is, with what became of each write.
+// batchPage answers GET /batches/{id}: the pull request as it would be, or is, with what became of each write.
 func (h *handler) batchPage(w http.ResponseWriter, r *http.Request) {
-	bs, err := h.batchList(r)
-	n, bad := strconv.Atoi(r.PathValue("number"))
-	if err == nil && (bad != nil || n < 0 || n >= len(bs)) {
-		err = ErrNotFound
-	}
+	b, err := h.batchOf(r)
 	if err != nil {
 		h.failPage(w, r, err)
 		return
@@ -117,9 +111,9 @@ func (h *handler) batchPage(w http.ResponseWriter, r *http.Request) {
 		Plan *ghpr.Plan
 		Body string
 		Diff []diffLine
-	}{shownBatch: pull(&bs[n], n)}
-	if bs[n].Intent != nil {
-		plan, err := h.src.Plan(r.Context(), bs[n])
+	}{shownBatch: pull(&b)}
+	if b.Intent != nil {
+		plan, err := h.src.Plan(r.Context(), b)
 		if err != nil {
 			h.failPage(w, r, err)
 			return

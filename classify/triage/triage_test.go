@@ -151,6 +151,17 @@ func TestWhatIsNotThere(t *testing.T) {
 	if code, body := get(t, testSource(), Options{}, "/v1/traces/"+strings.Repeat("ab", 16)); code != http.StatusOK || !strings.Contains(body, `"trajectory"`) {
 		t.Errorf("a trace that is there: %d %s", code, body)
 	}
+	bs, err := testSource().Batches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range bs { // by its id, wherever it stands
+		for path, want := range map[string]string{"/v1/batches/" + bs[i].ID(): `"id":"` + bs[i].ID(), "/v1/batches/" + bs[i].ID() + "/plan": "acme/shop", "/batches/" + bs[i].ID(): "acme/shop"} {
+			if code, body := get(t, testSource(), Options{}, path); code != http.StatusOK || !strings.Contains(body, want) {
+				t.Errorf("%s: %d %s", path, code, body)
+			}
+		}
+	}
 	if code, body := get(t, testSource(), Options{}, "/v1/batches/0/plan"); code != http.StatusOK || !strings.Contains(body, "acme/shop") {
 		t.Errorf("a plan that is there: %d %s", code, body)
 	}
