@@ -49,16 +49,6 @@ type group struct {
 	Undo        *string              `json:"undo"`          // id of the latest decision, if that can be taken back
 }
 
-// list reads all groups, the latest first.
-func (h *handler) list(ctx context.Context) ([]group, []ratchet.Batch, error) {
-	l, err := h.listing(ctx, Query{}, time.Now())
-	if err != nil {
-		return nil, nil, err
-	}
-	bs, err := h.batchesBy(ctx)
-	return l.Groups, bs, err
-}
-
 // batchesBy reads all batches, the latest first.
 func (h *handler) batchesBy(ctx context.Context) ([]ratchet.Batch, error) {
 	bs, err := h.src.Batches(ctx)
