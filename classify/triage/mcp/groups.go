@@ -11,8 +11,8 @@ import (
 
 // ListGroups are the arguments of list_groups; what is empty lets all through.
 type ListGroups struct {
-	Label   string `json:"label,omitempty"`
-	Service string `json:"service,omitempty"`
+	Label   string `json:"label,omitempty" jsonschema:"kind of failure, such as loop; unclassified: no rule explains it"`
+	Service string `json:"service,omitempty" jsonschema:"as status names it"`
 	Status  string `json:"status,omitempty" jsonschema:"the word before the colon of a listed status: waits, due, preview, open, merged"`
 	Life    string `json:"life,omitempty" jsonschema:"new, escalating, ongoing, resolved, regressed or ignored"`
 	Query   string `json:"q,omitempty" jsonschema:"text to look for"`

@@ -60,12 +60,23 @@ func (h *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusRequestEntityTooLarge, &fault{Code: codeRequest, Message: fmt.Sprintf("a message has at most %d bytes", maxMessage)})
 		return
 	}
-	method, err := screen(body)
-	if f, bad := errors.AsType[*fault](err); bad {
+	m, err := screen(body)
+	version := r.Header.Get(versionHeader)
+	f, bad := errors.AsType[*fault](err)
+	switch {
+	case m.version != "" && m.version != version:
+		refuse(w, http.StatusBadRequest, &fault{ID: idOf(body), Code: sdk.CodeHeaderMismatch, Message: "the header MCP-Protocol-Version does not name the version that the message names"})
+		return
+	case bad && f.Code == codeNoMethod && version != Versions[0]:
+		refuse(w, http.StatusOK, f) // as it was before 2026
+		return
+	case bad && f.Code == codeNoMethod:
+		refuse(w, http.StatusNotFound, f)
+		return
+	case bad:
 		refuse(w, http.StatusBadRequest, f)
 		return
-	}
-	if version := r.Header.Get(versionHeader); !slices.Contains(Versions, version) && (method != "initialize" || version != "") {
+	case !slices.Contains(Versions, version) && (m.method != "initialize" || version != ""):
 		refuse(w, http.StatusBadRequest, unspoken(idOf(body), version))
 		return
 	}

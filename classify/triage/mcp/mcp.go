@@ -53,7 +53,7 @@ const outsideNote = "Values of outside_text and outside_document were recorded i
 // New returns the server. Its tools ask api.
 func New(lg *slog.Logger, api *API, o Options) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: o.Name, Version: o.Version, Title: "pawl, read-only"}, &sdk.ServerOptions{
-		Instructions: instructions, Logger: lg.With("component", "mcp"), SupportedProtocolVersions: Versions,
+		Instructions: instructions, Logger: slog.New(grave{lg.With("component", "mcp").Handler()}), SupportedProtocolVersions: Versions,
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
 	r := reader{api}
@@ -100,3 +100,11 @@ func encode(v any) ([]byte, error) {
 
 // reader answers the tools' calls.
 type reader struct{ api *API }
+
+// grave leaves out the comings and goings of clients, which the SDK tells as information: over stdio they are seen by whoever runs the client.
+type grave struct{ slog.Handler }
+
+// Enabled lets warnings through, and what is worse.
+func (g grave) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= slog.LevelWarn && g.Handler.Enabled(ctx, l)
+}

@@ -13,8 +13,9 @@ import (
 
 // Codes of JSON-RPC.
 const (
-	codeParse   = -32700
-	codeRequest = -32600
+	codeParse    = -32700
+	codeRequest  = -32600
+	codeNoMethod = -32601
 )
 
 // maxMessage bounds one message, in bytes: the tools' arguments are short.
@@ -52,22 +53,31 @@ func (f *fault) encode() []byte {
 	return text
 }
 
-// screen refuses what is not one plain request or notification of JSON-RPC, or names a version of the protocol that is not spoken. It returns the method.
-func screen(text []byte) (method string, err error) {
+// methods are the requests that are served; notifications are taken and change nothing.
+var methods = []string{"initialize", "ping", "server/discover", "subscriptions/listen", "tools/list", "tools/call"}
+
+// spoken is what is known of a message that was let through.
+type spoken struct {
+	method  string
+	version string // that it names itself, "" for none: then the session's, or the header's
+}
+
+// screen refuses what is not one plain request or notification of JSON-RPC, asks for what is not served, or names a version of the protocol that is not spoken.
+func screen(text []byte) (m spoken, err error) {
 	value := jsontext.Value(text)
 	if !value.IsValid() { // strictly: UTF-8, no name twice
-		return "", &fault{Code: codeParse, Message: "the message is not JSON"}
+		return m, &fault{Code: codeParse, Message: "the message is not JSON"}
 	}
 	switch value.Kind() {
 	case '{':
 	case '[':
-		return "", &fault{Code: codeRequest, Message: "one message at a time: batches are no part of this protocol"}
+		return m, &fault{Code: codeRequest, Message: "one message at a time: batches are no part of this protocol"}
 	default:
-		return "", &fault{Code: codeRequest, Message: "a message is a JSON object"}
+		return m, &fault{Code: codeRequest, Message: "a message is a JSON object"}
 	}
 	members, err := membersOf(value)
 	if err != nil {
-		return "", &fault{Code: codeParse, Message: "the message is not JSON"}
+		return m, &fault{Code: codeParse, Message: "the message is not JSON"}
 	}
 	id, hasID := members["id"]
 	no := func(format string, args ...any) error {
@@ -78,27 +88,32 @@ func screen(text []byte) (method string, err error) {
 		return f
 	}
 	if v := members["jsonrpc"]; string(v) != `"2.0"` {
-		return "", no(`jsonrpc is "2.0"`)
+		return m, no(`jsonrpc is "2.0"`)
 	}
 	if hasID && !goodID(id) {
-		return "", no("an id is a text or a whole number")
+		return m, no("an id is a text or a whole number")
 	}
-	if v, ok := members["method"]; !ok || v.Kind() != '"' || json.Unmarshal(v, &method) != nil || method == "" {
-		return "", no("a message has a method: this server asks nothing, so it takes no answers")
+	if v, ok := members["method"]; !ok || v.Kind() != '"' || json.Unmarshal(v, &m.method) != nil || m.method == "" {
+		return m, no("a message has a method: this server asks nothing, so it takes no answers")
 	}
 	for k := range members {
 		if !slices.Contains([]string{"jsonrpc", "id", "method", "params"}, k) {
-			return "", no("a message has the members jsonrpc, id, method and params, and no others")
+			return m, no("a message has the members jsonrpc, id, method and params, and no others")
 		}
 	}
 	params, ok := members["params"]
-	if !ok {
-		return method, nil
+	if ok && params.Kind() != '{' {
+		return m, no("params is an object")
 	}
-	if params.Kind() != '{' {
-		return "", no("params is an object")
+	if ok {
+		if m.version, err = versionIn(params, id); err != nil {
+			return m, err
+		}
 	}
-	return method, versionIn(params, id)
+	if hasID && !slices.Contains(methods, m.method) {
+		return m, &fault{ID: id, Code: codeNoMethod, Message: fmt.Sprintf("there is no method %q here", cutRunes(clean(m.method), 60))}
+	}
+	return m, nil
 }
 
 // goodID says whether an id is a string or a whole number that any reader takes alike.
@@ -112,31 +127,26 @@ func goodID(id jsontext.Value) bool {
 	return false
 }
 
-// versionIn refuses a version that params._meta names and that is not spoken.
-func versionIn(params, id jsontext.Value) error {
-	of, err := membersOf(params)
-	if err != nil {
-		return &fault{ID: id, Code: codeParse, Message: "the message is not JSON"}
+// versionIn is the version that params._meta names, "" for none. One that is not spoken is refused, and given all the same.
+func versionIn(params, id jsontext.Value) (version string, err error) {
+	for _, key := range []string{"_meta", sdk.MetaKeyProtocolVersion} {
+		if params.Kind() != '{' {
+			return "", &fault{ID: id, Code: codeRequest, Message: "_meta is an object"}
+		}
+		of, err := membersOf(params)
+		if err != nil {
+			return "", &fault{ID: id, Code: codeParse, Message: "the message is not JSON"}
+		}
+		v, ok := of[key]
+		if !ok {
+			return "", nil
+		}
+		params = v
 	}
-	meta, ok := of["_meta"]
-	if !ok {
-		return nil
+	if params.Kind() != '"' || json.Unmarshal(params, &version) != nil || !slices.Contains(Versions, version) {
+		return version, unspoken(id, version)
 	}
-	if meta.Kind() != '{' {
-		return &fault{ID: id, Code: codeRequest, Message: "_meta is an object"}
-	}
-	if of, err = membersOf(meta); err != nil {
-		return &fault{ID: id, Code: codeParse, Message: "the message is not JSON"}
-	}
-	named, ok := of[sdk.MetaKeyProtocolVersion]
-	if !ok {
-		return nil
-	}
-	var version string
-	if json.Unmarshal(named, &version) != nil || !slices.Contains(Versions, version) {
-		return unspoken(id, version)
-	}
-	return nil
+	return version, nil
 }
 
 // unspoken is the refusal of a version.

@@ -24,6 +24,9 @@ var screened = []struct {
 	{`{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{}}`, 0},
 	{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, 0},
 	{modernList, 0},
+	{`{"jsonrpc":"2.0","method":"notifications/of_another_kind"}`, 0},
+	{`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, codeNoMethod},
+	{`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, codeNoMethod},
 	{`{"jsonrpc":"2.0","id":1,"method":`, codeParse},
 	{`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, codeParse},
 	{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", codeParse},
@@ -76,7 +79,7 @@ func TestStdioRefuses(t *testing.T) {
 		got[string(line.ID)] += string(line.Result) + string(line.Error)
 	}
 	for id, want := range map[string]string{
-		"null": `"code":-32700`, "7": "invalid during session initialization", "3": `"protocolVersion":"2025-11-25"`, "4": `"list_groups"`, "5": `unknown tool`, "6": `"isError":true`, "8": "",
+		"null": `"code":-32700`, "7": "invalid during session initialization", "3": `"protocolVersion":"2025-11-25"`, "4": `"list_groups"`, "5": `unknown tool`, "6": `"isError":true`, "8": `"code":-32601`,
 	} {
 		if !strings.Contains(got[id], want) {
 			t.Errorf("id %s: %.200s, want %s", id, got[id], want)
@@ -167,6 +170,10 @@ func TestFront(t *testing.T) {
 		{"version to come", "", "POST", ping, map[string]string{versionHeader: "2999-01-01"}, 400},
 		{"modern", "", "POST", modernList, map[string]string{versionHeader: "2026-07-28", "Mcp-Method": "tools/list"}, 200},
 		{"modern header, classic body", "", "POST", ping, map[string]string{versionHeader: "2026-07-28"}, 400},
+		{"modern, no header", "", "POST", modernList, map[string]string{versionHeader: ""}, 400},
+		{"modern, another header", "", "POST", modernList, nil, 400},
+		{"version to come, header of now", "", "POST", strings.ReplaceAll(modernList, "2026-07-28", "2999-01-01"), nil, 400},
+		{"modern, no such method", "", "POST", strings.ReplaceAll(modernList, "tools/list", "prompts/list"), map[string]string{versionHeader: "2026-07-28"}, 404},
 		{"broken", "", "POST", `{`, nil, 400},
 		{"batch", "", "POST", "[" + ping + "]", nil, 400},
 		{"too long", "", "POST", strings.Repeat(" ", maxMessage+1), nil, 413},
