@@ -37,7 +37,7 @@ func PlanOf(in Intent) Plan {
 		CommitMessage: in.CommitMessage, Labels: append([]string{}, in.Labels...), Diff: in.Diff(), Remote: []string{}}
 	root := "/repos/" + in.Repo
 	p.Calls = []Call{
-		{"POST", root + "/git/trees", fmt.Sprintf("%d files on top of the tree of %s", len(in.Files), baseWords(in.Base))},
+		{"POST", root + "/git/trees", filesWord(len(in.Files)) + " on top of the tree of " + baseWords(in.Base)},
 		{"POST", root + "/git/commits", "one commit with the trailer " + Trailer + ": " + in.ID},
 		{"POST", root + "/git/refs", "the branch " + in.Branch},
 		{"POST", root + "/pulls", "the pull request to " + baseWords(in.Base)},
@@ -161,4 +161,11 @@ func (r *Reconciler) File(ctx context.Context, repo, branch, path string) (text 
 		return "", false, nil
 	}
 	return text, err == nil, err
+}
+
+func filesWord(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return fmt.Sprintf("%d files", n)
 }

@@ -94,7 +94,7 @@ func (p Policy) wants(g *Group) (due bool, why string) {
 		return false, fmt.Sprintf("seen in %d of the %d sessions that absorb.min_count asks for", sightings, p.MinCount)
 	}
 	if len(p.Labels) > 0 {
-		return true, fmt.Sprintf("seen %d times", sightings)
+		return true, "seen " + times(sightings)
 	}
 	return false, "warning: only blocking failures are absorbed without a person or a line in absorb.labels"
 }
@@ -126,4 +126,11 @@ func TargetFor(targets []Target, service string) (Target, bool) {
 		}
 	}
 	return Target{}, false
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

@@ -54,6 +54,8 @@ func (b *Batch) note() string {
 	switch late := len(b.late()); {
 	case b.Intent.Waiting != "":
 		return b.Intent.Waiting
+	case late == 1:
+		return "one more case is to join it"
 	case late > 0:
 		return fmt.Sprintf("%d more cases are to join it", late)
 	case len(r.Edited) > 0:

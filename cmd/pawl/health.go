@@ -112,7 +112,7 @@ func (a *app) printHealth(h turn.Health) {
 	a.printWaiting("pending, reproduced: fix the agent, then pawl click", h.Ready)
 	a.printQuarantines(h.Quarantines)
 	for _, e := range h.Escapes {
-		fmt.Fprintf(a.stdout, "escaped: %s came again %d times though its case held it: %s\n", e.ID, len(e.Specimens), strings.Join(e.Specimens, ", "))
+		fmt.Fprintf(a.stdout, "escaped: %s came again %s though its case held it: %s\n", e.ID, plural(len(e.Specimens), "time"), strings.Join(e.Specimens, ", "))
 	}
 	for _, r := range h.Retired {
 		fmt.Fprintf(a.stdout, "retired: %s: %s\n", r.ID, shown(r.Reason))

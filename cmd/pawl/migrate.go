@@ -68,9 +68,9 @@ func (a *app) migrate(f migrateFlags) error {
 	case len(changes) == 0:
 		fmt.Fprintln(a.stdout, "every case is in today's format")
 	case f.write:
-		fmt.Fprintf(a.stdout, "%d files written\nnext: pawl verify --base origin/main\n", len(changes))
+		fmt.Fprintf(a.stdout, "%s written\nnext: pawl verify --base origin/main\n", plural(len(changes), "file"))
 	default:
-		fmt.Fprintf(a.stdout, "%d files would change; --write does it\n", len(changes))
+		fmt.Fprintf(a.stdout, "%s would change; --write does it\n", plural(len(changes), "file"))
 	}
 	return nil
 }

@@ -38,8 +38,10 @@ var rare = map[string]func(string) string{
 	"gzip in hex": func(s string) string {
 		return hex.EncodeToString(squash(s, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }))
 	},
-	"utf-16le": func(s string) string { return b64(utf16Bytes(s, false)) },
-	"utf-16be": func(s string) string { return b64(append([]byte{0xfe, 0xff}, utf16Bytes(s, true)...)) },
+	"hex bytes amid words":     func(s string) string { return fmt.Sprintf("sent as % x before noon", s) },
+	"decimal bytes amid words": func(s string) string { return "sent as " + strings.Trim(fmt.Sprint([]byte(s)), "[]") + " before noon" },
+	"utf-16le":                 func(s string) string { return b64(utf16Bytes(s, false)) },
+	"utf-16be":                 func(s string) string { return b64(append([]byte{0xfe, 0xff}, utf16Bytes(s, true)...)) },
 	"quoted-printable": func(s string) string {
 		var b strings.Builder
 		for _, c := range []byte("Name: " + s + " -- " + strings.Repeat("and more ", 9)) {
