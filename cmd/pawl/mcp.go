@@ -48,6 +48,10 @@ func mcpServe(a *app) *cobra.Command {
 	f.StringVar(&s.clientEnv, "client-token-env", "", "with --listen: the environment variable `NAME` holds the token that clients must show")
 	f.StringArrayVar(&s.origins, "origin", nil, "with --listen: pages of this `ORIGIN` may ask, too; repeatable")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		token, err := s.clientToken()
+		if err != nil {
+			return err
+		}
 		server, err := a.mcpServer(cmd.Context(), s)
 		if err != nil {
 			return err
@@ -55,7 +59,7 @@ func mcpServe(a *app) *cobra.Command {
 		if s.listen == "" {
 			return mcp.ServeStdio(cmd.Context(), server, a.stdin, a.stdout)
 		}
-		return a.mcpListen(cmd.Context(), server, s)
+		return a.mcpListen(cmd.Context(), server, s, token)
 	}
 	return cmd
 }
@@ -115,15 +119,22 @@ func (a *app) mcpRule(cfg config.Config, word string) (mcp.Rule, error) {
 	return out, nil
 }
 
-// mcpListen serves HTTP until ctx ends.
-func (a *app) mcpListen(ctx context.Context, server *sdk.Server, s mcpServing) error {
+// clientToken is what clients must show, "" for nothing: then only loopback may reach the server.
+func (s mcpServing) clientToken() (string, error) {
 	token := os.Getenv(s.clientEnv)
 	switch {
+	case s.listen == "" && (s.clientEnv != "" || len(s.origins) > 0):
+		return "", usageError(errors.New("--client-token-env and --origin go with --listen"), "pawl mcp serve --help")
 	case s.clientEnv != "" && token == "":
-		return usageError(fmt.Errorf("--client-token-env names %s, and that is not set", s.clientEnv), "the name of a variable that holds a token")
-	case token == "" && !config.Addr(s.listen).Loopback():
-		return usageError(fmt.Errorf("%s is reachable from other machines, and no token is asked of clients", s.listen), "--client-token-env NAME, or listen on 127.0.0.1")
+		return "", usageError(fmt.Errorf("--client-token-env names %s, and that is not set", s.clientEnv), "the name of a variable that holds a token")
+	case s.listen != "" && token == "" && !config.Addr(s.listen).Loopback():
+		return "", usageError(fmt.Errorf("%s is reachable from other machines, and no token is asked of clients", s.listen), "--client-token-env NAME, or listen on 127.0.0.1")
 	}
+	return token, nil
+}
+
+// mcpListen serves HTTP until ctx ends.
+func (a *app) mcpListen(ctx context.Context, server *sdk.Server, s mcpServing, token string) error {
 	at, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return usageError(fmt.Errorf("--listen: %w", err), "another port; 0 takes any free one")

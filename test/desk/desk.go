@@ -120,7 +120,9 @@ func call(mode, url, tool, arguments string) (string, bool) {
 	case "live":
 		return `{"status":"unknown","from":"the real thing"}`, false
 	case "mcp":
-		return callMCP(tool, arguments)
+		return callMCP(&mcp.StreamableClientTransport{Endpoint: os.Getenv("PAWL_MCP_URL"), DisableStandaloneSSE: true}, tool, arguments)
+	case "stdio": // its MCP server is a command
+		return callMCP(&mcp.CommandTransport{Command: exec.Command("pawl", "mcp", "replay")}, tool, arguments)
 	}
 	res, err := http.Post(url, "application/json", strings.NewReader(`{"tool":"`+tool+`","arguments":`+arguments+`}`))
 	if err != nil {
@@ -135,9 +137,9 @@ func call(mode, url, tool, arguments string) (string, bool) {
 	return string(answer.Result), false
 }
 
-func callMCP(tool, arguments string) (string, bool) {
+func callMCP(server mcp.Transport, tool, arguments string) (string, bool) {
 	ctx := context.Background()
-	s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: os.Getenv("PAWL_MCP_URL"), DisableStandaloneSSE: true}, nil)
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx, server, nil)
 	if err != nil {
 		return err.Error(), true
 	}
