@@ -84,6 +84,9 @@ func (h *handler) pageRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", h.inboxPage)
 	mux.HandleFunc("GET /groups/{id}", h.groupPage)
 	mux.HandleFunc("POST /groups/{id}/decide", h.decideForm)
+	mux.HandleFunc("GET /groups/{id}/decide", func(w http.ResponseWriter, r *http.Request) { // a refusal's page that is loaded again
+		http.Redirect(w, r, "/groups/"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
+	})
 	mux.HandleFunc("GET /groups/{id}/case", h.casePage)
 	mux.HandleFunc("POST /groups/{id}/case", h.editForm)
 	mux.HandleFunc("GET /traces", h.tracesPage)

@@ -96,12 +96,14 @@ func decidedWords(ask ratchet.Ask, g *ratchet.Group) string {
 	return pastTense(ask.Choice) + ": " + g.Title
 }
 
-// sentence begins with a capital and ends with a full stop.
+// sentence begins with a capital, unless with a name such as get_order, and ends with a full stop.
 func sentence(s string) string {
 	if s == "" {
 		return s
 	}
-	s = strings.ToUpper(s[:1]) + s[1:]
+	if first, _, _ := strings.Cut(s, " "); !strings.ContainsAny(first, "_./@0123456789") {
+		s = strings.ToUpper(s[:1]) + s[1:]
+	}
 	if !strings.HasSuffix(s, ".") {
 		s += "."
 	}

@@ -137,7 +137,7 @@ func (h *handler) groupData(r *http.Request, w *scene, i int) (d groupData, err 
 	for j := range w.groups {
 		o := &w.groups[j]
 		used[string(o.Fingerprint.Label)] = true
-		if j != i && o.Merged == nil && o.Count > 0 && o.Fingerprint.Label == g.Fingerprint.Label && len(d.Near) < maxNear {
+		if j != i && o.Merged == nil && o.Count > 0 && o.Fingerprint.Label == g.Fingerprint.Label && o.Fingerprint.Service == g.Fingerprint.Service && len(d.Near) < maxNear {
 			d.Near = append(d.Near, nearGroup{o.ID(), o.Title})
 		}
 	}

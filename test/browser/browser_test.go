@@ -20,9 +20,11 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	devtools "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/pawl-dev/pawl/test/seed"
 )
@@ -68,7 +70,8 @@ func start(t *testing.T, groups, traces int, more string) service {
 	if err := seed.Fill(t.Context(), filepath.Join(dir, "data"), groups, traces); err != nil {
 		t.Fatal(err)
 	}
-	yaml := "data_dir: " + filepath.Join(dir, "data") + "\nlisten: {otlp_grpc: null, otlp_http: null, http: \"127.0.0.1:0\"}\nassemble: {root_grace: 1s}\n" + more
+	yaml := "data_dir: " + filepath.Join(dir, "data") + "\nlisten: {otlp_grpc: null, otlp_http: null, http: \"127.0.0.1:0\"}\nassemble: {root_grace: 1s}\n" +
+		"targets: [{service: \"*\", repo: acme/agents, base: main, set: regressions}]\n" + more
 	config := filepath.Join(dir, "pawl.yaml")
 	if err := os.WriteFile(config, []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
@@ -203,10 +206,23 @@ func (p *page) visit(path string) {
 	p.sound()
 }
 
-// press presses keys, where the focus is.
+// press presses keys, where the focus is. A key is one event with its text, as a keyboard sends it: where the page takes the key, the text goes nowhere.
 func (p *page) press(keys string) {
 	p.t.Helper()
-	p.do(chromedp.KeyEvent(keys))
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	for _, r := range keys {
+		events := kb.Encode(r)
+		down, up := *events[0], *events[len(events)-1]
+		if len(events) == 3 {
+			down.Type, down.Text, down.UnmodifiedText = input.DispatchKeyEventTypeKeyDown, events[1].Text, events[1].UnmodifiedText
+		}
+		for _, e := range []input.DispatchKeyEventParams{down, up} {
+			if _, err := chromedp.Call(ctx, input.DispatchKeyEvent, e); err != nil {
+				p.t.Fatalf("%q: %v", r, err)
+			}
+		}
+	}
 }
 
 // called gives the browser the name of a person.
@@ -222,14 +238,14 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// await waits until an expression holds, on this page or one that takes its place.
+// await waits until an expression holds, on this page or one that takes its place, and the page is loaded.
 func (p *page) await(what, expression string) {
 	p.t.Helper()
 	var err error
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(30 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(p.ctx, patience)
 		var ok bool
-		ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		ok, err = chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState === "complete" && Boolean(`+expression+`)`))
 		cancel()
 		if err == nil && ok {
 			return

@@ -172,6 +172,8 @@ func groupOf(rng *rand.Rand, i int, now time.Time, past map[string]*ratchet.Serv
 		g.Count += sightings
 	}
 	for j := range min(1+rng.IntN(4), len(ids), g.Count) {
+		id := ids[(i*5+j)%len(ids)]
+		g.Seen = append(g.Seen, id[len(id)-12:]+fmt.Sprintf("%064x", i)[:12]) // as the group remembers them
 		g.Specimens = append(g.Specimens, ratchet.Specimen{TraceID: ids[(i*5+j)%len(ids)], Revision: fmt.Sprintf("%064x", i), Object: fmt.Sprintf("%064x", j), Severity: k.severity, Confidence: g.Confidence, Why: g.Why, Seen: g.LastSeen.Add(-time.Duration(j) * time.Hour), Version: version})
 	}
 	if rng.IntN(25) == 0 {
@@ -185,7 +187,7 @@ func propose(rng *rand.Rand, g *ratchet.Group, batches map[string]*ratchet.Batch
 	if g.Form == classify.FormNone || rng.IntN(12) > 0 || len(g.Decisions) > 0 || len(g.Specimens) == 0 {
 		return
 	}
-	b := &ratchet.Batch{Repo: "acme/" + g.Service, Base: "main", Set: "regressions", Label: g.Fingerprint.Label, Service: g.Service, Number: 1 + rng.IntN(3), Opened: now.Add(-time.Duration(rng.IntN(400)) * time.Hour)}
+	b := &ratchet.Batch{Repo: "acme/agents", Base: "main", Set: "regressions", Label: g.Fingerprint.Label, Service: g.Service, Number: 1 + rng.IntN(3), Opened: now.Add(-time.Duration(rng.IntN(400)) * time.Hour)}
 	key := b.Key()
 	if have := batches[key]; have != nil {
 		b = have
