@@ -99,23 +99,21 @@ func Truths(id string, gs []Group, js []Judgement) Agreement {
 // truth is what people said of the group of a digest, and by which decision: a label, or none where they said that it is no failure.
 func truth(by map[string]*Group, fp string) (label classify.Label, decision string, ok bool) {
 	g := by[fp]
-	moved := false
 	for hops := 0; g != nil && g.Merged != nil && hops < maxHops; hops++ {
-		moved = moved || g.Merged.Label != "" && g.Merged.Undo == ""
 		g = by[g.Merged.Into]
 	}
 	if g == nil {
 		return "", "", false
 	}
-	no, denied := g.Denied()
+	d, judged := g.Judged()
 	switch {
-	case denied && (no.As == AsFalseAlarm || no.As == AsIntended):
-		return jury.None, no.ID, true
-	case denied && no.As != AsDuplicate:
-		return "", "", false // not now, not ours: that says nothing of the label
-	case g.Fingerprint.Label == classify.NoLabel:
+	case judged && d.Choice == ChoiceLabel:
+		return d.Label, d.ID, true
+	case judged && (d.As == AsFalseAlarm || d.As == AsIntended):
+		return jury.None, d.ID, true
+	case g.Fingerprint.Label == classify.NoLabel, judged && d.As != AsDuplicate: // not ours says nothing of the label
 		return "", "", false
-	case g.Approved() || denied || moved || g.Source == classify.SourceHuman:
+	case judged, g.Approved(), g.Source == classify.SourceHuman:
 		return g.Fingerprint.Label, g.Digest(), true
 	}
 	return "", "", false

@@ -19,6 +19,8 @@ type Erasure struct {
 	Flags     int `json:"flags"`     // traces and windows of which outsiders said it
 	// Unexplained are runs that said it of themselves and that no rule explains.
 	Unexplained int `json:"unexplained"`
+	// Judgements are what a model said of traces, and its votes.
+	Judgements int `json:"judgements"`
 	// Messages of streams were deleted, told anew without it, or dropped from the quarantine.
 	Messages int `json:"messages"`
 	// Unread are messages that hold it and that no reader has come to yet: it comes back from them, and can be erased then.
@@ -42,7 +44,7 @@ func (a *Absorber) Erase(ctx context.Context, s redact.Subject, dry bool) (Erasu
 			return e.Erasure, fmt.Errorf("erase in group %.12s: %w", entry.Key, err)
 		}
 	}
-	for _, step := range []func(context.Context) error{e.flags, e.services, e.streams} {
+	for _, step := range []func(context.Context) error{e.flags, e.services, e.judgements, e.streams} {
 		if err := step(ctx); err != nil {
 			return e.Erasure, err
 		}

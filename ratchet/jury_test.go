@@ -16,6 +16,7 @@ import (
 	"github.com/pawl-dev/pawl/classify/judge/llm/llmtest"
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
+	"github.com/pawl-dev/pawl/ratchet/redact"
 	"github.com/pawl-dev/pawl/test/sample"
 )
 
@@ -345,9 +346,9 @@ func TestTruths(t *testing.T) {
 	fp := func(label classify.Label, service string) classify.Fingerprint {
 		return classify.NewFingerprint(label, service, "")
 	}
-	human := Group{Fingerprint: fp("wrong_currency", "a"), Source: classify.SourceHuman}
+	human := Group{Fingerprint: fp("wrong_currency", "a"), Source: classify.SourceHuman, Decisions: []Decision{{ID: "0", Choice: ChoiceLabel, Label: "wrong_currency"}}}
 	moved := Group{Fingerprint: fp(classify.NoLabel, "a"), Merged: &Merge{Into: human.Digest(), Moved: true, Label: "wrong_currency"}}
-	right := Group{Fingerprint: fp(classify.Loop, "b"), Source: classify.SourceJudge, Decisions: []Decision{{ID: "1", Choice: ChoiceApprove}}}
+	right := Group{Fingerprint: fp(classify.Loop, "b"), Source: classify.SourceJudge, Decisions: []Decision{{ID: "1", Choice: ChoiceLabel, Label: classify.Loop}}}
 	wrong := Group{Fingerprint: fp(classify.Loop, "c"), Source: classify.SourceJudge, Decisions: []Decision{{ID: "2", Choice: ChoiceDismiss, As: AsFalseAlarm}}}
 	later := Group{Fingerprint: fp(classify.Loop, "d"), Source: classify.SourceJudge, Decisions: []Decision{{ID: "3", Choice: ChoiceDeny, As: AsNotNow}}}
 	open := Group{Fingerprint: fp(classify.Loop, "e"), Source: classify.SourceJudge}
@@ -384,5 +385,64 @@ func TestCalibrated(t *testing.T) {
 		if may, why := (Agreement{Labels: c.labels, Agreed: c.agreed}).Calibrated(); may != c.may || why == "" {
 			t.Errorf("%+v: %v, %s", c, may, why)
 		}
+	}
+}
+
+// TestPeopleOnWhatAModelSaid: a person gives the label that the model gave, or another one; both count for its calibration, through the absorber's own words.
+func TestPeopleOnWhatAModelSaid(t *testing.T) {
+	for label, agreed := range map[classify.Label]int{classify.Loop: 1, "wrong_currency": 0} {
+		w := newCourt(t, speaks(answers(classify.Loop)))
+		tr := broken(1)
+		w.judge(tr, "r", w.now)
+		w.fold()
+		w.ask(time.Minute)
+		w.fold()
+		if r, ok, err := w.a.JuryReport(t.Context(), w.now); err != nil || !ok || r.Agreement.Labels != 0 || r.Counts["label"] != 1 || len(r.Judgements) != 1 || len(r.Judgements[0].Opinion.Votes) != 3 {
+			t.Fatalf("%+v, %v, %v", r, ok, err)
+		}
+		g, err := w.a.Decide(t.Context(), labelled(t, w.a, classify.Loop).ID(), "ana", w.now, Ask{Choice: ChoiceLabel, Label: label})
+		if err != nil || g.Fingerprint.Label != label {
+			t.Fatalf("%+v, %v", g, err)
+		}
+		r, _, err := w.a.JuryReport(t.Context(), w.now)
+		if err != nil || r.Agreement.Labels != 1 || r.Agreement.Agreed != agreed || r.Calibrated || w.a.Agreement()[r.Judge].Labels != 1 {
+			t.Errorf("%s: %+v, %v", label, r, err)
+		}
+		w.judge(tr, "r2", w.now)
+		w.fold()
+		w.ask(time.Minute)
+		w.fold()
+		if g := labelled(t, w.a, label); g == nil || g.Count != 1 {
+			t.Errorf("%s: after late spans it is in %+v", label, g)
+		}
+	}
+}
+
+// TestEraseWhatAModelSaid: a value that redaction left to the model, and that it repeats, goes from its judgement, its votes and the group.
+func TestEraseWhatAModelSaid(t *testing.T) {
+	w := newCourt(t, llmtest.Func(func(llmtest.Recorded) llmtest.Reply {
+		return llmtest.Reply{Text: `{"why":"It called Zelda Quistorp a liar.","label":"none","evidence":[]}`, InputTokens: 10, OutputTokens: 10}
+	}))
+	tr := broken(1)
+	w.judge(tr, "r", w.now)
+	w.fold()
+	w.ask(time.Minute)
+	s, err := redact.NewSubject("Zelda Quistorp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		e, err := w.a.Erase(t.Context(), s, dry)
+		if err != nil || e.Judgements != 2 {
+			t.Fatalf("dry %v: %+v, %v", dry, e, err)
+		}
+	}
+	for e, err := range w.q.Judgements.All(t.Context()) {
+		if err != nil || strings.Contains(string(e.Value), "Quistorp") || strings.HasPrefix(e.Key, votesPrefix) {
+			t.Errorf("%s holds %s, %v", e.Key, e.Value, err)
+		}
+	}
+	if j := w.judgementOf(tr.ID); j.Opinion.Outcome != jury.NoneFits || len(j.Opinion.Votes) != 3 {
+		t.Errorf("%+v", j)
 	}
 }

@@ -44,7 +44,7 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 	if g.Fingerprint.Label == classify.NoLabel {
 		return false, "no rule explains it: it waits for a person"
 	}
-	if g.Source == classify.SourceJudge && !g.Approved() {
+	if _, confirmed := g.latest(ChoiceLabel); g.Source == classify.SourceJudge && !confirmed && !g.Approved() {
 		may, known := p.judged(g)
 		if !may {
 			return false, known

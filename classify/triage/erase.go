@@ -24,6 +24,7 @@ type Erasure struct {
 	Flags int `json:"flags"` // traces and windows of which outsiders said it
 
 	Unexplained int `json:"unexplained"` // runs that said it of themselves and that no rule explains
+	Judgements  int `json:"judgements"`  // that a model made of traces
 	Messages    int `json:"messages"`    // of streams and of the quarantine that were deleted, or told anew without it
 	Unread      int `json:"unread"`      // of streams that hold it and that were not read yet
 }

@@ -136,7 +136,7 @@ func (s *server) erase(ctx context.Context, value string, dry bool) (out triage.
 	}
 	e, err := s.absorber.Erase(ctx, subject, dry)
 	out.Groups, out.Specimens, out.Flags, out.Withdrawn, out.Left = e.Groups, e.Specimens, e.Flags, e.Withdrawn, e.Left
-	out.Unexplained, out.Messages, out.Unread = e.Unexplained, e.Messages, e.Unread
+	out.Unexplained, out.Judgements, out.Messages, out.Unread = e.Unexplained, e.Judgements, e.Messages, e.Unread
 	out.Notes = []string{
 		fmt.Sprintf("what was overwritten leaves the disk with its hour, at the latest after assemble.retention (%s); spans in the stream that are younger than their trace may bring it back: run this again after assemble.max_age (%s)",
 			time.Duration(s.cfg.Assemble.Retention), time.Duration(s.cfg.Assemble.MaxAge)),
