@@ -35,6 +35,8 @@ type reply struct {
 		Code    *int64  `json:"code"`
 		Message *string `json:"message"`
 	} `json:"error"`
+
+	plain bool // over HTTP: refused by its status, in words of no form
 }
 
 // ask sends a request on a wire and looks at the form of what comes back; nil: nothing did, or what is no answer, which is said.
@@ -58,13 +60,32 @@ func (c *checking) ask(ctx context.Context, w Wire, check, method string, params
 		c.say(Broken, check, "", "", "%s: no answer", method)
 		return nil, nil
 	}
-	return c.read(check, method, got, id), nil
+	return c.read(w, check, method, got, id), nil
+}
+
+// refusedPlainly is the refusal that lies in an HTTP status.
+func refusedPlainly(w Wire) (*reply, bool) {
+	h, ok := w.(*httpWire)
+	if !ok || h.status < 400 {
+		return nil, false
+	}
+	var r reply
+	text := fmt.Sprintf(`{"jsonrpc":"2.0","error":{"code":%d,"message":"HTTP status %d"}}`, h.status, h.status)
+	if json.Unmarshal([]byte(text), &r) != nil {
+		return nil, false
+	}
+	r.plain = true
+	return &r, true
 }
 
 // read holds an answer to JSON-RPC.
-func (c *checking) read(check, method string, got []byte, id jsontext.Value) *reply {
+func (c *checking) read(w Wire, check, method string, got []byte, id jsontext.Value) *reply {
 	var r reply
 	if json.Unmarshal(got, &r) != nil || r.Version != "2.0" || r.Result == nil && r.Error == nil {
+		if r, ok := refusedPlainly(w); ok {
+			c.say(Advice, check, "", "", "%s: is refused by status %d alone, without an error of JSON-RPC: clients cannot tell why", method, *r.Error.Code)
+			return r
+		}
 		c.say(Broken, check, "", "", "%s: what comes back is no answer of JSON-RPC 2.0: %.80q", method, got)
 		return nil
 	}
@@ -150,7 +171,7 @@ func (c *checking) talk(ctx context.Context) error {
 	case r == nil:
 	case r.Error == nil:
 		c.say(Broken, "unknown-method", "", "", "gives a result for a method that there is not")
-	case *r.Error.Code != noMethod:
+	case !r.plain && *r.Error.Code != noMethod:
 		c.say(Broken, "unknown-method", "", "/error/code", "is %d, not %d", *r.Error.Code, noMethod)
 	}
 	return c.malformed(ctx)
@@ -171,7 +192,7 @@ func (c *checking) notification(ctx context.Context) error {
 
 // malformed sends what is no message: it must be refused, and must not end the server.
 func (c *checking) malformed(ctx context.Context) error {
-	for _, bad := range []struct{ what, text string }{{"broken JSON", `{"jsonrpc":"2.0","id":1,"method":`}, {"a message without a method", `{"jsonrpc":"2.0","id":"pawl"}`}, {"params that are no object", `{"jsonrpc":"2.0","id":"pawl","method":"tools/list","params":7}`}} {
+	for _, bad := range []struct{ what, text string }{{"broken JSON", `{"jsonrpc":"2.0","id":1,"method":`}, {"a method that is no text", `{"jsonrpc":"2.0","id":"pawl","method":7}`}, {"params that are no object", `{"jsonrpc":"2.0","id":"pawl","method":"tools/list","params":7}`}} {
 		c.did("malformed")
 		got, err := c.wire.Send(ctx, []byte(bad.text), jsontext.Value(`"pawl"`))
 		if err != nil {
@@ -191,8 +212,8 @@ func (c *checking) malformed(ctx context.Context) error {
 			c.say(Advice, "malformed", "", "", "says nothing to %s", bad.what)
 		}
 	}
-	r, err := c.ask(ctx, c.wire, "malformed", "ping", nil)
-	if err != nil || r == nil {
+	got, err := c.wire.Send(ctx, []byte(`{"jsonrpc":"2.0","id":"alive","method":"ping"}`), jsontext.Value(`"alive"`))
+	if err != nil || len(got) == 0 {
 		return c.fallen(ctx, "malformed", "what is no message", err)
 	}
 	return nil
