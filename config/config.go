@@ -37,6 +37,7 @@ type Config struct {
 	Watch     Watch              `yaml:"watch" doc:"files whose change runs the whole set"`
 	Rules     Rules              `yaml:"rules" doc:"parameters of the rules"`
 	Custom    []Custom           `yaml:"custom" doc:"rules of your own, in CEL"`
+	RulesDir  string             `yaml:"rules_dir" null:"none" doc:"directory beside this file whose files NAME.yaml hold further rules of your own, under custom; their testdata are in folders there"`
 	Severity  map[Label]Severity `yaml:"severity" doc:"severity by label, pawl's or that of a rule of your own, where it differs from the rule's"`
 	Redact    Redact             `yaml:"redact" doc:"what is removed before anything leaves, beside the built-in rules"`
 }
@@ -319,6 +320,7 @@ type Absorb struct {
 	MinJudged     int      `yaml:"min_judged" min:"0" doc:"judged findings, or 10 decisions of your own, that the version of a rule needs before it opens pull requests; 0 = none"`
 
 	SessionQuiet Duration `yaml:"session_quiet" doc:"quiet time after which the traces of a session are judged together"`
+	Abandoned    bool     `yaml:"abandoned" doc:"look for conversations that the user left with words that give up, after calls that all failed, or without an answer, and that nothing came after for session_quiet: they wait for a person, as unclassified"`
 
 	KeepRecordings Duration `yaml:"keep_recordings" doc:"how long the unredacted recordings that cases are made of are kept; 0 = for ever"`
 }

@@ -24,8 +24,10 @@ func Default() Config {
 			Limits: GHPRLimits{PerHour: 2, PerDay: 20, Open: 5, CasesPerPR: 10, Hold: Duration(5 * time.Minute), Pause: Duration(time.Second),
 				CoolDown: Duration(48 * time.Hour), WarmUp: Duration(7 * 24 * time.Hour), NewGroups: 20},
 		},
-		Absorb: Absorb{Mode: ModePreview, MinCount: 2, MinConfidence: 0.8, MinJudged: 50, SessionQuiet: Duration(30 * time.Minute), KeepRecordings: Duration(30 * 24 * time.Hour)},
+		Absorb: Absorb{Mode: ModePreview, MinCount: 2, MinConfidence: 0.8, MinJudged: 50, SessionQuiet: Duration(30 * time.Minute), Abandoned: true, KeepRecordings: Duration(30 * 24 * time.Hour)},
 		Rules:  defaultRules(),
+
+		RulesDir: "pawl-rules",
 	}
 }
 

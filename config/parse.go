@@ -3,7 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -30,19 +32,36 @@ func Load(path string) (Config, error) { return load(path, true) }
 // machine without them, such as a CI job, can use the policy, the catalog and the rules of the same file.
 func LoadOffline(path string) (Config, error) { return load(path, false) }
 
+// LoadAlone is LoadOffline of a file without the rules directory beside it.
+func LoadAlone(path string) (Config, error) {
+	data, err := read(path)
+	if err != nil {
+		return Config{}, err
+	}
+	return parse(path, data, false)
+}
+
 func load(path string, resolve bool) (Config, error) {
+	data, err := read(path)
+	if err != nil {
+		return Config{}, err
+	}
+	return parseWith(path, data, resolve, os.DirFS(filepath.Dir(path)))
+}
+
+func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("reading the configuration: %w", err)
+		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
 	if info.IsDir() || info.Size() > maxFile {
-		return Config{}, fmt.Errorf("reading the configuration: %s is not a file of at most %d bytes", path, maxFile)
+		return nil, fmt.Errorf("reading the configuration: %s is not a file of at most %d bytes", path, maxFile)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("reading the configuration: %w", err)
+		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
-	return parse(path, data, resolve)
+	return data, nil
 }
 
 // Parse checks data and returns it laid over [Default]. name stands in the problems and its directory is where
@@ -53,10 +72,23 @@ func Parse(name string, data []byte) (Config, error) { return parse(name, data, 
 func ParseOffline(name string, data []byte) (Config, error) { return parse(name, data, false) }
 
 func parse(name string, data []byte, resolve bool) (Config, error) {
+	return parseWith(name, data, resolve, nil)
+}
+
+// parseWith is parse that adds the rules of the rules directory in fsys, unless that is nil.
+func parseWith(name string, data []byte, resolve bool, fsys fs.FS) (Config, error) {
 	d := newDecoder(name, data, resolve)
 	cfg := Default()
 	if root := d.document(data); root != nil {
 		d.value(root, reflect.ValueOf(&cfg).Elem(), field{})
+	}
+	if dir := cfg.RulesDir; dir != "" && !fs.ValidPath(path.Clean(dir)) {
+		d.report("rules_dir", d.place("rules_dir"), "`rules_dir` does not lie below the directory of this file", "a relative path with slashes, such as pawl-rules")
+	} else if fsys != nil && len(d.problems) == 0 {
+		var err error
+		if cfg, err = cfg.WithRules(fsys, filepath.ToSlash(filepath.Dir(name))); err != nil {
+			return Config{}, err
+		}
 	}
 	if len(d.problems) == 0 {
 		for _, c := range cfg.conflicts() {

@@ -57,7 +57,7 @@ var layers = []layer{
 	{"classify/judge", []string{"classify", "classify/judge/llm", "ingest/trajectory"}},
 	{"classify/triage/mcp", nil},
 	{"classify/triage/notify", []string{"classify", "ingest/queue", "ratchet"}},
-	{"classify/triage", []string{"classify", "classify/sight", "classify/lineage", "ratchet", "ratchet/regcase", "ingest/trajectory", "ingest/flag", "ghpr"}},
+	{"classify/triage", []string{"classify", "classify/propose", "classify/sight", "classify/lineage", "ratchet", "ratchet/regcase", "ingest/trajectory", "ingest/flag", "ghpr"}},
 	{"classify/internal/texttraj", []string{"ingest/trajectory"}},
 	{"classify", []string{"ingest/trajectory", "classify/catalog", "classify/baseline", "classify/price"}},
 

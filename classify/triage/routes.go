@@ -48,7 +48,7 @@ var (
 
 // routes is the API.
 func (h *handler) routes() []route {
-	return []route{
+	return append(h.caseRoutes(), []route{
 		{pattern: "GET /v1/groups", name: "listGroups", role: RoleViewer, summary: "The groups, each the findings of one failure. All of them where no limit is given.", serve: h.groups, answer: []group{}, paged: true,
 			refuses: []int{http.StatusBadRequest}, query: []param{
 				{name: "life", doc: "where the failure stands in its life", enum: words(ratchet.Lives...)}, {name: "status", doc: "the word before the colon of status: waits, due, preview, open, merged"},
@@ -83,7 +83,7 @@ func (h *handler) routes() []route {
 		{pattern: "GET /v1/traces/{id}/spans", name: "getSpans", role: RoleViewer, summary: "A kept trace as it was received, as OTLP JSON.", serve: h.spans, answer: jsontext.Value(nil), refuses: []int{http.StatusBadRequest, http.StatusNotFound},
 			query: []param{{name: "hour", doc: "where the list says that it is kept: it is found sooner with it"}}},
 		{pattern: "GET /v1/openapi.json", name: "getOpenAPI", role: RoleViewer, summary: "This document.", serve: h.openapi, answer: jsontext.Value(nil)},
-	}
+	}...)
 }
 
 // may serves a route to who may ask.

@@ -15,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/propose"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/flag"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
@@ -38,7 +39,11 @@ type Source struct {
 	Audit    func(context.Context, ratchet.AuditFilter, uint64, int) ([]ratchet.Told, uint64, error)
 	Case     func(ctx context.Context, id string) (ratchet.Preview, error)                             // the case of a group as its pull request would bring it
 	Edit     func(ctx context.Context, id, who, digest string, expect []byte) (ratchet.Preview, error) // *ratchet.Refused says why it is not to be so
-	Rules    func() []Rule                                                                             // of the engine, by name
+	Group    func(ctx context.Context, digest string) (ratchet.Group, error)                           // with all that it holds
+	Redact   func() func(key, text string) string                                                      // a new session of redaction
+	Offer    func(ctx context.Context, id, who string, c propose.Candidate, trial string) (ratchet.Offered, error)
+	Stopping context.Context // ends when the service stops, and long answers with it; nil: never
+	Rules    func() []Rule   // of the engine, by name
 	Trust    func([]ratchet.Group, map[string]*ratchet.Batch) func(rule string) ratchet.Trust
 	Status   func([]ratchet.Group, map[string]*ratchet.Batch) func(*ratchet.Group) string // of all groups: why one is where it is, in words
 	Metrics  func() ([]*dto.MetricFamily, error)                                          // of this process; nil: none are shown
@@ -99,6 +104,8 @@ type handler struct {
 	tokens []holder
 	proxy  *Proxy
 	logins *logins
+
+	proposals proposals
 }
 
 type holder struct {

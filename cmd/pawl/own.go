@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/pawl-dev/pawl/classify"
@@ -20,7 +22,7 @@ func (a *app) rulesOf(cfg config.Config) ([]classify.Rule, error) {
 		return nil, err
 	}
 	if len(problems) > 0 {
-		return nil, mistakes(a.file(), cfg.Custom, problems)
+		return nil, ownMistakes(a.file(), cfg, problems)
 	}
 	return byName(append(rules, own...)), nil
 }
@@ -28,6 +30,35 @@ func (a *app) rulesOf(cfg config.Config) ([]classify.Rule, error) {
 func byName(rules []classify.Rule) []classify.Rule {
 	slices.SortFunc(rules, func(x, y classify.Rule) int { return cmp.Compare(x.Name, y.Name) })
 	return rules
+}
+
+// ownMistakes tells mistakes in rules of pawl.yaml and of its rules directory, each in its file.
+func ownMistakes(file string, cfg config.Config, problems []custom.Problem) error {
+	files, err := config.RuleFiles(os.DirFS(filepath.Dir(file)), cfg.RulesDir, filepath.ToSlash(filepath.Dir(file)))
+	if err != nil {
+		return usageError(err, "")
+	}
+	in := len(cfg.Custom)
+	for _, f := range files {
+		in -= len(f.Custom)
+	}
+	var out config.Problems
+	at := func(file string, from, n int) {
+		var here []custom.Problem
+		for _, p := range problems {
+			if p.Rule >= from && p.Rule < from+n {
+				p.Rule -= from
+				here = append(here, p)
+			}
+		}
+		out = append(out, located(file, cfg.Custom[from:from+n], here)...)
+	}
+	at(file, 0, in)
+	for _, f := range files {
+		at(filepath.Join(filepath.Dir(file), filepath.FromSlash(f.Path)), in, len(f.Custom))
+		in += len(f.Custom)
+	}
+	return usageError(out, "pawl rules view, which lists what an expression may use")
 }
 
 func mistakes(file string, own []config.Custom, problems []custom.Problem) error {
@@ -41,7 +72,7 @@ func (a *app) rulesAnd(cfg config.Config, files []string) (rules []classify.Rule
 		return nil, nil, err
 	}
 	for _, file := range files {
-		more, err := config.LoadOffline(file)
+		more, err := config.LoadAlone(file)
 		if err != nil {
 			return nil, nil, usageError(err, "a file with rules under custom:, such as pawl.yaml")
 		}

@@ -51,6 +51,7 @@ type app struct {
 	logLevel slog.LevelVar
 	asOf     time.Time // --now; zero: the clock's
 	unread   int       // parts of recorded files that could not be read: a good result would not be the whole truth
+	until    time.Time // of traces that were read from elsewhere: when they were; zero: what is known ends with the last of them
 	leftOut  int       // spans and log records of them that can be of no trace, for want of ids: the same
 	running  bool      // RunE was reached: an error before it is a mistake of usage
 }
@@ -200,7 +201,10 @@ func (a *app) load(read func(string) (config.Config, error)) (config.Config, err
 	case err == nil:
 		return cfg, nil
 	case a.configFile == "" && errors.Is(err, fs.ErrNotExist):
-		return config.Default(), nil
+		cfg, err = config.Default().WithRules(os.DirFS("."), ".")
+		if err == nil {
+			return cfg, nil
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		return cfg, usageError(err, "pawl config init -c "+a.file())
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pawl-dev/pawl/classify"
+	"github.com/pawl-dev/pawl/classify/custom"
 	"github.com/pawl-dev/pawl/config"
 	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/assemble"
@@ -80,6 +81,10 @@ type server struct {
 	hooksAt    net.Listener         // nil where they have no address of their own
 	hookServer *http.Server
 
+	withRule func(custom.Definition) (classify.Rule, *classify.Engine, error)
+	stopping context.Context // ends when it takes no new requests
+	stop     context.CancelFunc
+
 	ready   atomic.Bool
 	closers []closer // undone in reverse
 }
@@ -92,6 +97,8 @@ type closer struct {
 // newServer opens and binds everything, in the order of the data path, and closes what it opened when something fails.
 func (a *app) newServer(ctx context.Context, cfg config.Config, roles []role, p pace) (_ *server, err error) {
 	s := &server{lg: a.log, cfg: cfg, roles: roles, pace: p, reg: prometheus.NewRegistry()}
+	s.withRule = a.withRule(cfg)
+	s.stopping, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if s.policy, err = prPolicyOf(cfg); err != nil {
 		return nil, err
 	}
@@ -381,6 +388,7 @@ const stopTimeout = 10 * time.Second
 
 // stopServing takes no new requests and lets those under way finish.
 func (s *server) stopServing() error {
+	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	var errs []error
@@ -401,6 +409,7 @@ func (s *server) stopServing() error {
 
 // close undoes what newServer did, in reverse.
 func (s *server) close() error {
+	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	var errs []error

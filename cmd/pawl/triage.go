@@ -23,6 +23,7 @@ import (
 var triageCommands = []func(*app, *string) *cobra.Command{
 	triageList, triageShow,
 	triageLabel, triageDismiss, triageApprove, triageDeny, triageSnooze, triageWake, triageRevive, triageSplit, triageMerge, triageUndo,
+	triageEdit, triagePropose,
 	triageAudit,
 }
 
@@ -211,9 +212,10 @@ func (r *running) groupLike(ctx context.Context, word string) (json.RawMessage, 
 }
 
 func triageShow(a *app, server *string) *cobra.Command {
-	return &cobra.Command{
+	asCase := false
+	cmd := &cobra.Command{
 		Use: "show ID", Short: "one group with its evidence and what was decided on it", Args: oneArg("the group's id"),
-		Example: "  pawl triage show loop-3f9a1c02d4",
+		Example: "  pawl triage show loop-3f9a1c02d4\n  pawl triage show loop-3f9a1c02d4 --case",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.running = true
 			r, err := a.service(*server)
@@ -224,12 +226,17 @@ func triageShow(a *app, server *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
+			switch {
+			case asCase:
+				return a.showCase(cmd.Context(), r, g.ID)
+			case a.json:
 				return a.printJSON(doc)
 			}
 			return a.printGroup(g)
 		},
 	}
+	cmd.Flags().BoolVar(&asCase, "case", false, "its case instead, as its pull request would bring it: files, what was redacted, what was proven; or why there is none")
+	return cmd
 }
 
 func (a *app) printGroup(g toldTriage) error {

@@ -244,7 +244,7 @@ func readVersionConfig(tree fs.FS, file, prefix string) (verify.Config, error) {
 	for _, r := range rule.All() {
 		c.Severities[string(r.Label)] = string(r.Severity)
 	}
-	cfg := config.Default()
+	var cfg config.Config
 	for _, name := range []string{file, verify.WaiversOf(file)} {
 		if why := verify.Twin(tree, name); why != "" {
 			return c, errors.New(why)
@@ -253,13 +253,14 @@ func readVersionConfig(tree fs.FS, file, prefix string) (verify.Config, error) {
 	text, err := fs.ReadFile(tree, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c.Absent = true
+		c.Absent, text = true, nil
 	case err != nil:
 		return c, err
-	default:
-		if cfg, err = config.ParseOffline(file, text); err != nil {
-			return c, err
-		}
+	case text == nil:
+		text = []byte{}
+	}
+	if cfg, err = config.ParseTree(tree, file, text); err != nil {
+		return c, err
 	}
 	if c.Values, err = cfg.JSON(); err != nil {
 		return c, err
