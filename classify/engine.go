@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/pawl-dev/pawl/classify/baseline"
 	"github.com/pawl-dev/pawl/classify/catalog"
@@ -27,6 +28,8 @@ type Options struct {
 	Catalog  *catalog.Catalog          // nil: no tools beside those that spans offer
 	Prices   *price.Table              // nil: no cost beside what spans report
 	Policy   []Policy                  // what the team says that agents must and must not do
+
+	LeftAfter time.Duration // how long nothing comes after a conversation that was abandoned; 0: nobody looks for such
 }
 
 // Engine runs rules over trajectories. It is safe for concurrent use.
@@ -37,7 +40,9 @@ type Engine struct {
 	prices  *price.Table
 	policy  []Policy
 	schemas *Schemas
-	broken  atomic.Int64
+
+	leftAfter time.Duration
+	broken    atomic.Int64
 }
 
 // armed is a rule with its effective parameters.
@@ -51,7 +56,7 @@ type armed struct {
 // New builds an engine. Rules of one name, parameters that a rule does not have, parameters for a rule that does not exist, and unknown
 // labels or severities are errors; names that are nearly right are pointed out.
 func New(lg *slog.Logger, rules []Rule, o Options) (*Engine, error) {
-	e := &Engine{lg: lg.With("component", "classify"), catalog: o.Catalog, prices: o.Prices, policy: o.Policy, schemas: NewSchemas()}
+	e := &Engine{lg: lg.With("component", "classify"), catalog: o.Catalog, prices: o.Prices, policy: o.Policy, schemas: NewSchemas(), leftAfter: o.LeftAfter}
 	if e.catalog == nil {
 		e.catalog, _ = catalog.New(nil)
 	}
@@ -141,6 +146,9 @@ func (e *Engine) Rules() []Rule {
 	}
 	return out
 }
+
+// LeftAfter is how long nothing comes after a conversation that was abandoned; 0 says that nobody looks for such.
+func (e *Engine) LeftAfter() time.Duration { return e.leftAfter }
 
 // Broken is how often a rule panicked.
 func (e *Engine) Broken() int64 { return e.broken.Load() }

@@ -28,10 +28,14 @@ type Claim struct {
 // there, or the same kind of sign where there is no error. said is what outsiders said of it; it counts where nothing in the trace itself went wrong. Its
 // fingerprint holds none of the message's words, but a digest of them with all values replaced by their kinds.
 func NoLabelFinding(t *trajectory.Trajectory, said ...Claim) Finding {
-	sign := signOf(t, said)
-	parts := append(sign.parts, Word("error", sign.kind), Word("path", pathOf(t)))
+	return signOf(t, said).finding(t)
+}
+
+// finding is what groups the trace by the sign.
+func (s sign) finding(t *trajectory.Trajectory) Finding {
+	parts := append(s.parts, Word("error", s.kind), Word("path", pathOf(t)))
 	return Finding{Label: NoLabel, Rule: noLabelRule, Source: SourceRule, Severity: Warning, Confidence: 1, Form: FormNone, Agent: lastAgent(t), Step: -1,
-		Fingerprint: NewFingerprint(NoLabel, t.Service, lastAgent(t), parts...), Title: sign.title, Why: sign.why, Evidence: sign.evidence(t)}
+		Fingerprint: NewFingerprint(NoLabel, t.Service, lastAgent(t), parts...), Title: s.title, Why: s.why, Evidence: s.evidence(t)}
 }
 
 // sign is by what an unclassified trace shows that something went wrong.

@@ -149,4 +149,6 @@ func (Source) Values() []string {
 type HomeKind string
 
 // Values lists the kinds.
-func (HomeKind) Values() []string { return []string{"jaeger", "langfuse", "langsmith", "phoenix", "tempo"} }
+func (HomeKind) Values() []string {
+	return []string{"jaeger", "langfuse", "langsmith", "phoenix", "tempo"}
+}

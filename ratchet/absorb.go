@@ -61,6 +61,7 @@ type Absorber struct {
 	merging sync.Mutex // held while groups are merged, so that one merge sees the other
 
 	talk sync.Mutex           // held while a session is read or changed, so that open does not fall behind
+	left map[string]bool      // sessions that their users seem to have left, by key: whatever comes after counts
 	open map[string]time.Time // sessions that are to be judged once they are quiet, by key: when each was last heard of
 
 	own     map[string]Precision // of the sweep alone: what the team decided, counted at ownAt
@@ -87,7 +88,7 @@ type Absorber struct {
 func NewAbsorber(lg *slog.Logger, q *queue.Queue, maker *Maker, pr *ghpr.Reconciler, o Options) *Absorber {
 	o.Sweep, o.Observe = orDefault(o.Sweep, 5*time.Second), orDefault(o.Observe, 5*time.Minute)
 	o.CasesPerPR, o.SessionQuiet = orDefault(o.CasesPerPR, 10), orDefault(o.SessionQuiet, 30*time.Minute)
-	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, wake: make(chan struct{}, 1), gated: map[string]string{}, unknown: map[string]string{}, asleep: map[string]time.Time{}, untold: map[string]bool{}, told: map[string]bool{}}
+	return &Absorber{lg: lg.With("component", "absorb"), q: q, maker: maker, pr: pr, opts: o, dirty: map[string]bool{}, open: map[string]time.Time{}, left: map[string]bool{}, wake: make(chan struct{}, 1), gated: map[string]string{}, unknown: map[string]string{}, asleep: map[string]time.Time{}, untold: map[string]bool{}, told: map[string]bool{}}
 }
 
 func orDefault[T comparable](v, def T) T {

@@ -27,6 +27,8 @@ type Session struct {
 	Judged  string    `json:"judged"`
 	Said    *Previous `json:"said"`    // what the latest verdict on the session showed; nil when none was published
 	Applied uint64    `json:"applied"` // sequence of the last message of FINDINGS that was folded in
+
+	After time.Time `json:"after,omitzero"` // when the latest span of a trace was received that brought no sketch, as far as a user seemed to have left before it
 }
 
 // Part is the latest revision of one trace of a session.
@@ -38,6 +40,31 @@ type Part struct {
 	Sketch   []byte    `json:"sketch"`
 
 	Context *lineage.Context `json:"context,omitzero"` // what produced the trace, where a finding on it may be settled
+
+	Left *Found `json:"left,omitzero"` // that the user left, if nothing comes after the trace
+}
+
+// left is the part with which the user left the conversation, nil where something came after it.
+func (s *Session) left() *Part {
+	var last *Part
+	for i := range s.Parts {
+		if last == nil || s.Parts[i].Seen.After(last.Seen) {
+			last = &s.Parts[i]
+		}
+	}
+	if last == nil || last.Left == nil || s.After.After(last.Seen) {
+		return nil
+	}
+	return last
+}
+
+// Follow notes that a trace came which brings no sketch. It says whether the session changed.
+func (s *Session) Follow(v Verdict) bool {
+	if _, have := s.part(v.TraceID); have || !v.Seen.After(s.After) || len(s.Parts) == 0 {
+		return false
+	}
+	s.After, s.Last = v.Seen, later(s.Last, v.Seen)
+	return true
 }
 
 // Shown is a failure that a single trace shows.
@@ -50,7 +77,9 @@ type Shown struct {
 // explained are the groups of what no rule explained in single traces that findings on the session stand on: they explain it.
 func (s *Session) explained(fs []Found) (out []Settled) {
 	for _, p := range s.Parts {
-		if !slices.ContainsFunc(fs, func(f Found) bool { return slices.Contains(tracesOf(f.Finding), p.TraceID) }) {
+		if !slices.ContainsFunc(fs, func(f Found) bool {
+			return f.Label != classify.NoLabel && slices.Contains(tracesOf(f.Finding), p.TraceID)
+		}) {
 			continue
 		}
 		for _, w := range p.Shows {
@@ -89,7 +118,7 @@ func (s *Session) Take(v Verdict, sequence uint64) bool {
 	if sequence <= s.Applied || have && s.Parts[i].Revision == v.Revision {
 		return false
 	}
-	p := Part{TraceID: v.TraceID, Revision: v.Revision, Seen: v.Seen, Sketch: v.Sketch}
+	p := Part{TraceID: v.TraceID, Revision: v.Revision, Seen: v.Seen, Sketch: v.Sketch, Left: v.Left}
 	for _, f := range roots(v.Findings) {
 		p.Shows = append(p.Shows, Shown{f.Fingerprint.Digest(), f.Severity, f.Label == classify.NoLabel})
 		if slices.Contains(mayBeSettled, f.Label) || f.Label == classify.NoLabel {
@@ -192,12 +221,15 @@ func (s *Session) Revision() string {
 	for _, p := range s.Parts {
 		fmt.Fprintf(h, "%q %q\n", p.TraceID, p.Revision)
 	}
+	if !s.After.IsZero() {
+		fmt.Fprintf(h, "after %d\n", s.After.UnixNano())
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
 // open says whether there is anything to judge that was not: of a single trace its own verdict says all, unless the session showed more before.
 func (s *Session) open() bool {
-	return (len(s.Parts) > 1 || len(s.said()) > 0) && s.Judged != s.Revision()
+	return (len(s.Parts) > 1 || len(s.said()) > 0 || s.left() != nil) && s.Judged != s.Revision()
 }
 
 // shown says whether one of the traces shows the failure by itself, no less severe: then it is counted there.

@@ -28,7 +28,7 @@ func (a *Absorber) gather(ctx context.Context, vs []sequenced) error {
 	if len(vs) == 0 {
 		return nil
 	}
-	steps := map[string][]func(*Session) bool{}
+	steps, leaves := map[string][]func(*Session) bool{}, map[string]bool{}
 	for _, v := range vs {
 		key := v.session()
 		if p := v.Replaces; p != nil && p.Session != "" && (p.Session != key || v.Sketch == nil && !v.onSession()) {
@@ -39,6 +39,9 @@ func (a *Absorber) gather(ctx context.Context, vs []sequenced) error {
 			steps[key] = append(steps[key], func(s *Session) bool { return s.Hear(v.Verdict, v.seq) })
 		case key != "" && v.Sketch != nil:
 			steps[key] = append(steps[key], func(s *Session) bool { return s.Take(v.Verdict, v.seq) })
+			leaves[key] = leaves[key] || v.Left != nil
+		case key != "" && (leaves[key] || a.leaves(key)):
+			steps[key] = append(steps[key], func(s *Session) bool { return s.Follow(v.Verdict) })
 		}
 	}
 	last := vs[len(vs)-1].seq
@@ -87,8 +90,20 @@ func (a *Absorber) changeSession(ctx context.Context, key string, change func(*S
 	return nil
 }
 
+// leaves says whether a user seems to have left the session: then whatever comes after counts.
+func (a *Absorber) leaves(key string) bool {
+	a.talk.Lock()
+	defer a.talk.Unlock()
+	return a.left[key]
+}
+
 // await has the session judged once it is quiet, if there is anything to judge.
 func (a *Absorber) await(key string, s *Session) {
+	if s.left() != nil {
+		a.left[key] = true
+	} else {
+		delete(a.left, key)
+	}
 	if s.open() {
 		a.open[key] = s.Last
 	} else {
@@ -194,7 +209,9 @@ func (a *Absorber) sessionVerdict(ctx context.Context, key string, s *Session, b
 			v.Findings, v.TraceID = append(v.Findings, NewFound(f)), f.TraceID()
 		}
 	}
-	if len(v.Findings) > 0 {
+	if p := s.left(); p != nil && len(v.Findings) == 0 {
+		v.Findings, v.TraceID, v.Verdict, v.Unexplained = append(v.Findings, *p.Left), p.TraceID, classify.Unclassified, p.Left.Why
+	} else if len(v.Findings) > 0 {
 		v.Verdict = classify.Failing
 		v.Object, v.Unrecorded, err = a.recordSession(ctx, v.Findings, whole.traces)
 	}

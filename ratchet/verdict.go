@@ -39,6 +39,8 @@ type Verdict struct {
 	Judged bool `json:"judged,omitzero"` // it is what a model says of a trace that no rule explains: it replaces the worker's verdict on that revision
 
 	Settled []Settled `json:"settled,omitzero"` // of a verdict on a session: what single traces seemed to show
+
+	Left *Found `json:"left,omitzero"` // of a trace: that its user left, if nothing of the session comes after it
 }
 
 // Settled is a failure that a trace shows by itself and that another trace of its session explains: a call that is answered there.

@@ -96,7 +96,10 @@ func (w *Worker) judge(ctx context.Context, t trajectory.Trace, revision string,
 		run := baseline.Measure(tr)
 		v.Run = &run
 	}
-	if key := v.session(); key != "" && (classify.Continues(tr) || w.engine.WantsWords()) {
+	if how := w.engine.Left(tr, report); how != classify.NotLeft {
+		v.Left = new(NewFound(classify.LeftFinding(tr, how)))
+	}
+	if key := v.session(); key != "" && (classify.Continues(tr) || v.Left != nil || w.engine.WantsWords()) {
 		v.Sketch, now.Session = w.sketch(tr), key
 	}
 	if v.Object, err = w.keep(ctx, t, v.Findings); err != nil {

@@ -86,13 +86,21 @@ func findingList(all []judged, width int) string {
 			fmt.Fprintf(&b, "  %s\n%s", mark(f, j.report), indent(shown(f.Why)+" "+spansOf(f), "    ", width))
 		}
 		if len(fs) == 0 {
-			b.WriteString(indent("no rule explains it: "+shown(cut(classify.Unexplained(j.trajectory), 300)), "    ", width))
+			b.WriteString(indent("no rule explains it: "+shown(cut(j.unexplained(), 300)), "    ", width))
 		}
 	}
 	if b.Len() > 0 {
 		b.WriteString("\n* the root cause; <- what another finding led to. What is not marked (warning) or (info) is blocking; (info) alone does not make a trace fail.\n")
 	}
 	return b.String()
+}
+
+// unexplained says what an unclassified trace tells of itself.
+func (j judged) unexplained() string {
+	if j.left != classify.NotLeft {
+		return j.noLabel().Why
+	}
+	return classify.Unexplained(j.trajectory)
 }
 
 const maxSpansShown = 6

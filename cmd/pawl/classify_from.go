@@ -76,6 +76,7 @@ func (p *preview) run(ctx context.Context) (err error) {
 		return err
 	}
 	p.end = time.Now()
+	p.until = p.end
 	if p.begin, err = sinceTime(p.since, p.end); err != nil {
 		return usageError(err, "--since 7d, --since 36h or --since 2026-11-30T22:00:00Z")
 	}
@@ -284,7 +285,7 @@ func withUnclassified(all []judged) []judged {
 	out := slices.Clone(all)
 	for i, j := range out {
 		if j.report.Verdict == classify.Unclassified {
-			out[i].report.Findings = append(slices.Clone(j.report.Findings), classify.NoLabelFinding(j.trajectory))
+			out[i].report.Findings = append(slices.Clone(j.report.Findings), j.noLabel())
 		}
 	}
 	return out

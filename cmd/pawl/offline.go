@@ -31,6 +31,15 @@ type judged struct {
 	report     classify.Report
 	baseline   *baseline.Snapshot // that it was judged by
 	session    []trajectory.Trace // all traces of its session, itself included; nil when it stands alone
+	left       classify.Left      // how the user left the conversation that ends here, where no rule explains it
+}
+
+// noLabel is what groups a trace that is unclassified.
+func (j judged) noLabel() classify.Finding {
+	if j.left != classify.NotLeft {
+		return classify.LeftFinding(j.trajectory, j.left)
+	}
+	return classify.NoLabelFinding(j.trajectory)
 }
 
 // recording is what a finding on the trace rests on: the trace, or all of its session.
@@ -188,7 +197,12 @@ func (a *app) judge(traces []trajectory.Trace, engine *classify.Engine, given *b
 		learnt.Learn(baseline.Measure(t.trajectory))
 		out = append(out, t)
 	}
-	own := learnt.Snapshot()
+	own, until := learnt.Snapshot(), a.until
+	for i := range out {
+		if end := seen(out[i].trajectory); a.until.IsZero() && end.After(until) {
+			until = end
+		}
+	}
 	for _, members := range sessions(out) {
 		session := joined(members)
 		for _, j := range members {
@@ -202,8 +216,25 @@ func (a *app) judge(traces []trajectory.Trace, engine *classify.Engine, given *b
 		for _, j := range members {
 			j.report = engine.WithSession(j.trajectory, j.report, found)
 		}
+		leave(engine, members, until)
 	}
 	return out
+}
+
+// leave judges how the user left a conversation, by its last trace: if nothing came after it until the end of what is known, for long enough.
+func leave(engine *classify.Engine, members []*judged, until time.Time) {
+	last := members[0]
+	for _, j := range members {
+		if j.trajectory.Start.After(last.trajectory.Start) {
+			last = j
+		}
+	}
+	if until.Sub(seen(last.trajectory)) < engine.LeftAfter() {
+		return
+	}
+	if last.left = engine.Left(last.trajectory, last.report); last.left != classify.NotLeft {
+		last.report = last.report.Flagged()
+	}
 }
 
 // sessions groups the traces of one run by session, and notes with each the traces of its own.
@@ -277,11 +308,19 @@ func (a *app) engineWith(cfg config.Config, rules []classify.Rule) (*classify.En
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
-	engine, err := classify.New(a.log, rules, classify.Options{Params: overridesOf(cfg, rules), Severity: severityOf(cfg, rules), Catalog: cat, Prices: prices, Policy: policyLines(cfg)})
+	engine, err := classify.New(a.log, rules, classify.Options{Params: overridesOf(cfg, rules), Severity: severityOf(cfg, rules), Catalog: cat, Prices: prices, Policy: policyLines(cfg), LeftAfter: leftAfter(cfg)})
 	if err != nil {
 		return nil, usageError(err, "pawl config check")
 	}
 	return engine, nil
+}
+
+// leftAfter is how long nothing comes after a conversation that was abandoned, 0 where nobody is to look for such.
+func leftAfter(cfg config.Config) time.Duration {
+	if !cfg.Absorb.Abandoned {
+		return 0
+	}
+	return time.Duration(cfg.Absorb.SessionQuiet)
 }
 
 func severityOf(cfg config.Config, rules []classify.Rule) map[classify.Label]classify.Severity {
