@@ -103,3 +103,34 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestForeign: an id that is no OpenTelemetry id is taken where a home can be asked for it, and only there; it survives being stored.
+func TestForeign(t *testing.T) {
+	if _, err := flag.New(flag.Flag{Source: "langfuse", RawID: "order-talk-7"}, "", now); err == nil {
+		t.Error("taken without a home")
+	}
+	f, err := flag.NewForeign(flag.Flag{Source: "langfuse", Project: "p", RawID: "order-talk-7"}, "k", now)
+	if err != nil || !f.Foreign() {
+		t.Fatal(f, err)
+	}
+	other, err := flag.NewForeign(flag.Flag{Source: "langfuse", Project: "p", RawID: "order-talk-8"}, "k", now)
+	if err != nil || other.ID == f.ID {
+		t.Errorf("two ids are one flag: %v, %v", other, err)
+	}
+	known, err := flag.NewForeign(flag.Flag{Source: "langfuse", RawID: id}, "", now)
+	if err != nil || known.Foreign() || known.TraceID == "" {
+		t.Errorf("%+v, %v", known, err)
+	}
+	doc, err := flag.Encode([]flag.Flag{f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := flag.Decode(doc); err != nil || got != f {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, bad := range []flag.Flag{{Source: "x"}, {RawID: "y"}, {Source: "x", RawID: "y", Window: &flag.Window{From: now.Add(time.Hour), To: now}}} {
+		if _, err := flag.NewForeign(bad, "", now); err == nil {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+}

@@ -115,6 +115,9 @@ func TestTrace(t *testing.T) {
 				t.Fatalf("%d traces", len(xs))
 			}
 			checkTalk(t, xs[0])
+			if s := xs[0].Service; s != "shop-agent" && (tc.kind == home.Langfuse || tc.kind == home.Jaeger || tc.kind == home.Tempo) {
+				t.Errorf("service %q", s)
+			}
 			again, err := h.Trace(t.Context(), tc.id, time.Time{})
 			if err != nil || again.Digest != a.Digest {
 				t.Errorf("the same answer has the digests %s and %s (%v)", a.Digest, again.Digest, err)
