@@ -50,6 +50,7 @@ func checkCommand(a *app) *cobra.Command {
 	f.IntVarP(&c.n, "runs", "n", 0, "runs of each case (default: what the case says)")
 	f.StringArrayVar(&c.only, "case", nil, "only the cases with this `ID`, or that this glob matches")
 	f.StringVar(&c.base, "base", "", "compare cases that miss with the version at this git `REF`")
+	f.StringVar(&c.baseURL, "base-url", "", "with --url: the other version answers at this `URL`; --base then names the commit that runs there, if you know it")
 	f.StringVar(&c.since, "changed-since", "", "run the whole set only if prompts, tools or models changed since this git `REF`, else a covering part of it")
 	f.StringSliceVar(&c.models, "matrix", nil, "run the set for each of these `MODELS`, and compare them")
 	f.StringVar(&c.setup, "setup", "", "prepare the checkout of --base by this `CMD` (npm ci, pip install ...)")
@@ -57,6 +58,7 @@ func checkCommand(a *app) *cobra.Command {
 	f.StringVar(&c.results, "results", "", "add each run to this `FILE` (JSON Lines), and do not repeat runs of this very agent that are there")
 	f.BoolVar(&c.fresh, "fresh", false, "repeat also what --results holds of this very agent: how often its verdicts flip from check to check is told")
 	f.StringVar(&c.digest, "agent-digest", "", "what tells this version of the agent from others (default: the commit, if nothing is changed)")
+	f.BoolVar(&c.talks, "conversation", false, "start --run once for all turns of a case: it reads each as a line of JSON from its standard input (PAWL_INPUT is -), and\nprints {\"turn\": N} on a line of its own once it has answered and sent its spans")
 	f.DurationVar(&c.timeout, "timeout", 2*time.Minute, "time that the agent has for one turn")
 	f.Float64Var(&c.maxUSD, "max-usd", 0, "stop when the runs have cost this much, as far as spans tell")
 	f.Float64Var(&c.maxMinutes, "max-minutes", 0, "stop after this time")
@@ -84,12 +86,12 @@ func checkCommand(a *app) *cobra.Command {
 type checking struct {
 	*app
 	set, command, url, base, setup, results, digest, listen, junit, html string
-	since                                                                string
+	since, baseURL                                                       string
 	traces, only, models                                                 []string
 	n, jobs                                                              int
 	timeout                                                              time.Duration
 	maxUSD, maxMinutes                                                   float64
-	doctor, schema, github, fresh, simulate                              bool
+	doctor, schema, github, fresh, simulate, talks                       bool
 
 	selected *selected // what --changed-since came to; nil without it
 	cases    []*gate.Case
@@ -110,13 +112,19 @@ func (c *checking) usage() error {
 		return usageError(errors.New("say how the agent is run: one of --run CMD, --url URL, --traces FILE"), "pawl check --run 'node agent.js' --doctor")
 	case c.n < 0 || c.jobs < 1 || c.maxUSD < 0 || c.maxMinutes < 0 || c.timeout <= 0:
 		return usageError(errors.New("numbers of runs, jobs, money and time are positive"), "pawl check --help")
-	case c.base != "" && c.command == "":
+	case c.base != "" && c.url != "" && c.baseURL == "":
+		return usageError(errors.New("the version at --base has to run somewhere, too: say where by --base-url"), "pawl check --url "+c.url+" --base-url URL --base "+c.base)
+	case c.base != "" && len(c.traces) > 0:
 		return usageError(errors.New("--base starts the other version by the same command: it needs --run"), "pawl check --run CMD --base "+c.base)
+	case c.baseURL != "" && (c.url == "" || c.baseURL == c.url):
+		return usageError(errors.New("--base-url is where the other version answers, beside --url"), "pawl check --url URL --base-url ANOTHER")
+	case c.talks && c.command == "":
+		return usageError(errors.New("--conversation is of --run: a service answers turn by turn as it is"), "pawl check --run CMD --conversation")
 	case c.fresh && c.results == "":
 		return usageError(errors.New("--fresh repeats what --results holds, which is not given"), "pawl check --run CMD --results runs.jsonl --fresh")
-	case c.setup != "" && c.base == "":
-		return usageError(errors.New("--setup prepares the checkout of --base, which is not given"), "pawl check --base origin/main --setup "+c.setup)
-	case len(c.models) > 0 && (c.base != "" || c.doctor || len(c.traces) > 0 || c.junit != "" || c.html != ""):
+	case c.setup != "" && (c.base == "" || c.url != ""):
+		return usageError(errors.New("--setup prepares the checkout of --base, and there is none"), "pawl check --base origin/main --setup "+c.setup)
+	case len(c.models) > 0 && (c.base != "" || c.baseURL != "" || c.doctor || len(c.traces) > 0 || c.junit != "" || c.html != ""):
 		return usageError(errors.New("--matrix compares models, and goes with none of --base, --traces, --doctor, --junit, --html"), "pawl check --run CMD --matrix A,B --json")
 	case c.simulate && len(c.traces) > 0:
 		return usageError(errors.New("--simulate runs the agent"), "pawl check --simulate --run CMD")
@@ -174,7 +182,7 @@ func (c *checking) check(ctx context.Context) error {
 	}
 	judge := gate.ByOracle(oracle)
 	plan := gate.Plan{Cases: c.cases, N: c.n, MaxUSD: c.maxUSD, MaxTime: time.Duration(c.maxMinutes * float64(time.Minute)), Now: c.now(), Jury: criteria.Jury()}
-	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html, c.varianceFile()))}
+	plan.Head = gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url, Talks: c.talks}, Stamp: c.stamp(gate.StampOf(ctx, ".", c.results, c.junit, c.html, c.varianceFile()))}
 	if len(c.traces) > 0 {
 		return c.recorded(ctx, plan, judge, criteria)
 	}
@@ -298,32 +306,10 @@ func (c *checking) live(ctx context.Context, g *gate.Gate, plan gate.Plan) error
 	if err := c.remember(&plan); err != nil {
 		return err
 	}
-	if c.base != "" {
-		commit, err := gate.CommitOf(ctx, ".", c.base)
-		if err != nil {
-			return usageError(err, "a branch, tag or commit that this clone has")
-		}
-		if err := c.changed(ctx, commit); err != nil {
-			return err
-		}
-		var remove func() error
-		defer func() {
-			if remove == nil {
-				return
-			}
-			if err := remove(); err != nil {
-				printError(c.stderr, fmt.Sprintf("the checkout of %s could not be removed: %v", c.base, err))
-			}
-		}()
-		plan.Base = func(ctx context.Context) (gate.Version, error) {
-			fmt.Fprintf(c.stderr, "Some cases miss: the version at %s is prepared to compare with.\n", c.base)
-			at, undo, err := gate.Worktree(ctx, ".", commit, c.setup)
-			if err != nil {
-				return gate.Version{}, err
-			}
-			remove = undo
-			return gate.Version{Agent: gate.Agent{Command: c.command, Dir: at}, Stamp: c.stampBase(commit)}, nil
-		}
+	var checkout undo
+	defer checkout.remove(c.stderr)
+	if err := c.against(ctx, &plan, &checkout); err != nil {
+		return err
 	}
 	c.announce(plan)
 	plan.Progress = c.progressed
@@ -333,10 +319,6 @@ func (c *checking) live(ctx context.Context, g *gate.Gate, plan gate.Plan) error
 		return err
 	}
 	return c.tell(report)
-}
-
-func (c *checking) stampBase(commit string) gate.Stamp {
-	return gate.Stamp{Commit: commit, Digest: regcase.SHA256([]byte(commit + "\x00" + c.command + "\x00" + c.setup))[:16]}
 }
 
 // announce says what is going to be spent.

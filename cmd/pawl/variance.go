@@ -41,6 +41,7 @@ func varianceCommand(a *app) *cobra.Command {
 	f.StringVar(&input, "input", "", "in place of a set: the input in this `FILE`, in the form of PAWL_INPUT (JSON) or cases written by hand (kind: Golden)")
 	f.StringVar(&c.command, "run", "", "start the agent by this `CMD` (sh -c)")
 	f.StringVar(&c.url, "url", "", "post the input to the agent at this `URL`")
+	f.BoolVar(&c.talks, "conversation", false, "start --run once for all turns of a case, as pawl check --conversation does")
 	f.IntVarP(&c.n, "runs", "n", 10, "runs of each case")
 	f.StringArrayVar(&c.only, "case", nil, "only the cases with this `ID`, or that this glob matches")
 	f.DurationVar(&c.timeout, "timeout", 2*time.Minute, "time that the agent has for one turn")
@@ -91,7 +92,7 @@ func (c *checking) variance(ctx context.Context, input string, limit *float64, l
 	c.bar = newCheckBar(c.app, c.n*len(c.cases))
 	var last gate.Run
 	stamp := gate.StampOf(ctx, ".", c.varianceFile())
-	all, err := g.Measure(ctx, gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url}}, c.cases, c.n, limitOf(cfg, limit), func(r gate.Run) {
+	all, err := g.Measure(ctx, gate.Version{Agent: gate.Agent{Command: c.command, URL: c.url, Talks: c.talks}}, c.cases, c.n, limitOf(cfg, limit), func(r gate.Run) {
 		c.bar.step(0)
 		if r.Verdict == gate.Error || r.Verdict == gate.Inconclusive {
 			last = r

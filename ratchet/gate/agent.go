@@ -23,10 +23,13 @@ type Agent struct {
 	Command string
 	Dir     string // "" is the current one
 	URL     string
+	Talks   bool // the command is started once for all turns of a run, and reads them from its standard input: see talk
 }
 
 // Way tells agents apart by how they are reached, wherever they are checked out.
-func (a Agent) Way() string { return regcase.SHA256([]byte(a.Command + "\x00" + a.URL))[:16] }
+func (a Agent) Way() string {
+	return regcase.SHA256(fmt.Appendf(nil, "%s\x00%s\x00%t", a.Command, a.URL, a.Talks))[:16]
+}
 
 // ended is how one turn of an agent ended.
 type ended struct {
@@ -46,7 +49,11 @@ func (a Agent) execute(ctx context.Context, env []string) ended {
 	if err := cmd.Start(); err != nil {
 		return ended{err: fmt.Errorf("start %q: %w", a.Command, err)}
 	}
-	err := cmd.Wait()
+	return endOf(cmd, cmd.Wait(), &out)
+}
+
+// endOf is how a process ended, by what Wait said. What it left behind is killed.
+func endOf(cmd *exec.Cmd, err error, out *tail) ended {
 	endGroup(cmd)
 	e := ended{tail: out.String()}
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -54,7 +61,7 @@ func (a Agent) execute(ctx context.Context, env []string) ended {
 			e.code = 128 // killed
 		}
 	} else if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		e.err = fmt.Errorf("run %q: %w", a.Command, err)
+		e.err = fmt.Errorf("wait for %q: %w", cmd.Args[len(cmd.Args)-1], err)
 	}
 	return e
 }

@@ -128,6 +128,7 @@ type attempt struct {
 	tel    *telemetry
 	last   ended
 	late   bool // a turn was cut off by the time limit
+	talk   *talk
 }
 
 // RunOnce runs a case once. The run is complete whatever happened: a fault of the agent or of the set-up is its verdict. Its number is n.
@@ -146,6 +147,7 @@ func (g *Gate) Look(ctx context.Context, v Version, c *Case, w Want, n int) (Run
 	g.doors.open(a.name, a.replay, shut)
 	a.tel = g.doors.collect.open(a.name)
 	reason, err := a.turns(ctx, &run)
+	a.hangUp(ctx, err)
 	over()
 	traces, spans, stray := g.doors.collect.trajectories(a.tel)
 	g.doors.collect.close(a.tel)
@@ -236,20 +238,20 @@ func (a *attempt) turn(ctx context.Context, in Input, turn int) (ended, error) {
 	defer cancel()
 	patience := time.Duration(0)
 	var e ended
-	if a.agent.URL != "" {
+	switch {
+	case a.agent.URL != "":
 		e = a.agent.post(limited, body, map[string]string{"traceparent": traceparent, "Pawl-Case": a.c.ID, RunHeader: a.name, "Pawl-Session": in.Session, "Pawl-Model": a.model})
-	} else {
+	case a.agent.Talks:
+		e.err = a.say(ctx, limited, in, traceparent)
+	default:
 		file, err := tempInput(a.g.dir, a.name, turn, body)
 		if err != nil {
 			return ended{}, err
 		}
 		defer os.Remove(file)
-		e = a.agent.execute(limited, environ(os.Environ(), a.g.doors.url(a.name), a.name, a.c.ID, map[string]string{
-			"PAWL_INPUT": file, "PAWL_CASE": a.c.ID, "PAWL_RUN": strconv.Itoa(a.n), "PAWL_TURN": strconv.Itoa(turn + 1),
-			"PAWL_TOOLS_URL": in.ToolsURL, "PAWL_MCP_URL": in.MCPURL, "PAWL_MODEL": a.model, "TRACEPARENT": traceparent,
-		}))
+		e = a.agent.execute(limited, a.environ(in, file, strconv.Itoa(turn+1), traceparent))
 	}
-	if a.late = limited.Err() != nil && ctx.Err() == nil; a.agent.URL != "" && e.err == nil {
+	if a.late = limited.Err() != nil && ctx.Err() == nil; (a.agent.URL != "" || a.agent.Talks) && e.err == nil && !a.late {
 		patience = a.g.opt.Patience
 	}
 	a.g.doors.collect.settle(ctx, a.tel, a.g.opt.Settle, patience)
@@ -257,6 +259,39 @@ func (a *attempt) turn(ctx context.Context, in Input, turn int) (ended, error) {
 		return e, e.err
 	}
 	return e, nil
+}
+
+// environ is the environment of a process of the agent's.
+func (a *attempt) environ(in Input, file, turn, traceparent string) []string {
+	return environ(os.Environ(), a.g.doors.url(a.name), a.name, a.c.ID, map[string]string{
+		"PAWL_INPUT": file, "PAWL_CASE": a.c.ID, "PAWL_RUN": strconv.Itoa(a.n), "PAWL_TURN": turn,
+		"PAWL_TOOLS_URL": in.ToolsURL, "PAWL_MCP_URL": in.MCPURL, "PAWL_MODEL": a.model, "TRACEPARENT": traceparent,
+	})
+}
+
+// say gives a turn to the process of the conversation, which begins with the first. limited bounds the turn, ctx the conversation.
+func (a *attempt) say(ctx, limited context.Context, in Input, traceparent string) (err error) {
+	if a.talk == nil {
+		if a.talk, err = a.agent.start(ctx, a.environ(in, "-", "", "")); err != nil {
+			return err
+		}
+	}
+	return a.talk.say(limited, in, traceparent)
+}
+
+// hangUp ends the process of the conversation, if there is one. failed is why the conversation could not go on: how the process ends then says nothing more.
+func (a *attempt) hangUp(ctx context.Context, failed error) {
+	if a.talk == nil {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, a.g.opt.Timeout)
+	defer cancel()
+	end := a.talk.hangUp(limited)
+	if a.late || failed != nil || ctx.Err() != nil {
+		return
+	}
+	a.last, a.late = end, limited.Err() != nil
+	a.g.doors.collect.settle(ctx, a.tel, a.g.opt.Settle, 0)
 }
 
 // decide gives the run its verdict. What makes the run worthless goes before what the case says of it.

@@ -3,6 +3,7 @@
 package desk
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -11,9 +12,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +48,12 @@ func Main(modes []string) int {
 	mode, arg := modes[0], ""
 	if len(modes) > 1 {
 		arg = modes[1]
+	}
+	if mode == "serve" {
+		return Serve(arg, os.Stdout)
+	}
+	if os.Getenv("PAWL_INPUT") == "-" {
+		return Talk(mode, arg, os.Stdin)
 	}
 	var in Input
 	text, err := os.ReadFile(os.Getenv("PAWL_INPUT"))
@@ -83,6 +92,57 @@ func Main(modes []string) int {
 		return 9
 	}
 	return 0
+}
+
+// Talk is the desk as one process for a whole conversation: a line of JSON for each turn, answered by a line on its standard output. The mode "quits" ends
+// after as many turns as arg says; "lingers" does not end when its input does.
+func Talk(mode, arg string, lines io.Reader) int {
+	in := bufio.NewScanner(lines)
+	in.Buffer(nil, 1<<20)
+	for n := 1; in.Scan(); n++ {
+		var turn Input
+		if json.Unmarshal(in.Bytes(), &turn) != nil {
+			return 9
+		}
+		if mode == "quits" && arg < strconv.Itoa(n) {
+			fmt.Fprintln(os.Stderr, "enough")
+			return 0
+		}
+		fmt.Println("the desk was asked", n, "things by now")
+		if err := export(mode, Converse(mode, turn)); err != nil {
+			fmt.Fprintln(os.Stderr, "export:", err)
+			return 9
+		}
+		fmt.Printf("{\"turn\": %d}\n", n)
+	}
+	if mode == "lingers" {
+		time.Sleep(time.Minute)
+	}
+	return 0
+}
+
+// Serve is the desk as a service in a mode, until it is killed. It says where it answers.
+func Serve(mode string, says io.Writer) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 9
+	}
+	fmt.Fprintf(says, "http://%s\n", l.Addr())
+	err = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var in Input
+		parent := strings.Split(req.Header.Get("traceparent"), "-")
+		if err := json.NewDecoder(req.Body).Decode(&in); err != nil || len(parent) != 4 {
+			http.Error(w, "no input, or no traceparent", http.StatusBadRequest)
+			return
+		}
+		at, _, _ := strings.Cut(in.ToolsURL, "/run/")
+		if err := Send(at+"/v1/traces", "application/json", Below(Converse(mode, in), parent[1], parent[2])); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	fmt.Fprintln(os.Stderr, err)
+	return 9
 }
 
 // Converse is what the agent does: a call of a tool, more of them where it loops, an answer.
