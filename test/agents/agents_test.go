@@ -193,6 +193,9 @@ func TestMendedAndClicked(t *testing.T) {
 		m.says(1, []string{"BUG=" + bug[0], "TOOLS=mcp", "pawl", "check", "--run", "node agent.mjs", "-j", "2", "--case", bug[0] + "-*"}, "1 case: 1 regression")
 	}
 	m.says(0, []string{"TOOLS=mcp", "pawl", "check", "--run", "node agent.mjs", "-j", "2"}, "4 cases: 4 pass", "Answered by replay")
+	command := []string{"TOOLS=mcp", "COMMAND=" + m.pawl + " mcp replay", "pawl", "check", "--run", "node agent.mjs", "-j", "2"} // of a server that is a command
+	m.says(0, command, "4 cases: 4 pass", "Answered by replay")
+	m.says(1, append([]string{"BUG=loop"}, append(command, "--case", "loop-*")...), "1 case: 1 regression")
 	m.says(0, []string{"pawl", "check", "--run", "node agent.mjs", "-j", "2", "--json", "--case", "loop-*"}, `"cost_usd":0.`)
 }
 

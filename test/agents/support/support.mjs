@@ -5,6 +5,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { z } from 'zod'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 const rules = {
   skipped_step: 'Before a refund, look the order up.',
@@ -42,10 +43,11 @@ function shopTools (toolsURL) {
   ])
 }
 
-// mcpTools are those of an MCP server, by the official client.
+// mcpTools are those of an MCP server, by the official client. With COMMAND the server is started by it; the client passes on few variables that it is not given.
 async function mcpTools (url) {
   const client = new Client({ name: 'support', version: '1' })
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+  const [command, ...args] = (process.env.COMMAND ?? '').split(' ')
+  await client.connect(command ? new StdioClientTransport({ command, args, env: { PAWL_MCP_URL: url } }) : new StreamableHTTPClientTransport(new URL(url)))
   const { tools } = await client.listTools()
   return [client, Object.fromEntries(tools.map(t => [t.name, dynamicTool({
     description: t.description ?? t.name,
