@@ -115,7 +115,7 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 	}
 	home := func(digest string) string { return cmp.Or(known[digest], digest) }
 	last := vs[len(vs)-1].seq
-	vs, judged, err := a.hear(ctx, vs)
+	vs, judged, err := a.hear(ctx, vs, home)
 	if err != nil {
 		return err
 	}

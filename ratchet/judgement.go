@@ -124,12 +124,13 @@ func (a *Absorber) Judgements(ctx context.Context) (out []Judgement, err error) 
 type heard map[string]*Judgement
 
 // hear looks at verdicts before they are folded. A trace that no rule explains is asked about. One that was put into a group by what a model said, and has a
-// newer verdict, leaves that group. What a model said of a revision that was overtaken does not count.
-func (a *Absorber) hear(ctx context.Context, vs []sequenced) ([]sequenced, heard, error) {
+// newer verdict, leaves that group. What a model said of a revision that was overtaken does not count, nor of what a person has labelled meanwhile: home leads
+// an alias to its group.
+func (a *Absorber) hear(ctx context.Context, vs []sequenced, home func(string) string) ([]sequenced, heard, error) {
 	h := heard{}
 	out := make([]sequenced, 0, len(vs))
 	for _, v := range vs {
-		stands, err := a.hearOne(ctx, &v, h)
+		stands, err := a.hearOne(ctx, &v, h, home)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -140,7 +141,7 @@ func (a *Absorber) hear(ctx context.Context, vs []sequenced) ([]sequenced, heard
 	return out, h, nil
 }
 
-func (a *Absorber) hearOne(ctx context.Context, v *sequenced, h heard) (stands bool, err error) {
+func (a *Absorber) hearOne(ctx context.Context, v *sequenced, h heard, home func(string) string) (stands bool, err error) {
 	if v.onSession() {
 		return true, a.hearSession(ctx, v, h)
 	}
@@ -157,9 +158,11 @@ func (a *Absorber) hearOne(ctx context.Context, v *sequenced, h heard) (stands b
 			return false, nil
 		}
 		now := *j
-		now.State = JudgementCounted
+		if now.State = JudgementCounted; home(j.Of) != j.Of {
+			now.State, now.Says, now.Waits = JudgementDone, nil, labelledMeanwhile
+		}
 		h[v.TraceID] = &now
-		return true, nil
+		return now.State == JudgementCounted, nil
 	}
 	if j != nil && j.Revision == v.Revision {
 		return true, nil
@@ -172,6 +175,9 @@ func (a *Absorber) hearOne(ctx context.Context, v *sequenced, h heard) (stands b
 		return true, nil
 	}
 	of := v.Findings[len(v.Findings)-1].Fingerprint.Digest()
+	if home(of) != of {
+		return true, nil
+	}
 	if j == nil {
 		if wanted, err := a.wantsOpinion(ctx, of, v.TraceID, v.Seen); err != nil || !wanted {
 			return true, err
@@ -180,6 +186,8 @@ func (a *Absorber) hearOne(ctx context.Context, v *sequenced, h heard) (stands b
 	h[v.TraceID] = &Judgement{TraceID: v.TraceID, Revision: v.Revision, Service: v.Service, SessionID: v.SessionID, Object: v.Object, Seen: v.Seen, Of: of, State: JudgementWaiting}
 	return true, nil
 }
+
+const labelledMeanwhile = "a person has labelled what went wrong in this way"
 
 // overtake has the verdict take the trace out of the group that a model's word on an earlier revision had put it into.
 func (v *sequenced) overtake(j *Judgement) {

@@ -117,7 +117,7 @@ func (a *Absorber) deliberate(ctx context.Context) {
 		case now := <-tick.C:
 			if now.Sub(counted) >= countEvery {
 				counted = now
-				a.logged("agreement of the judge", errors.Join(a.agree(ctx), a.expireJudgements(ctx, now)))
+				a.logged("agreement of the judge", errors.Join(a.resume(ctx), a.agree(ctx), a.expireJudgements(ctx, now)))
 			}
 			for _, id := range a.bench.take(now, cap(seats)-len(seats)) {
 				seats <- struct{}{}
@@ -185,16 +185,16 @@ func (a *Absorber) deliberateOn(ctx context.Context, traceID string, now time.Ti
 		a.bench.forget(traceID)
 		return nil
 	}
-	t, ok, err := a.askedTrace(ctx, j)
-	if err != nil {
-		return err
+	if decided, err := a.decided(ctx, j.Of); err != nil || decided {
+		return errors.Join(err, a.undecided(ctx, j, decided, "people have decided on what went wrong in this way"))
 	}
-	if !ok {
-		return a.conclude(ctx, j, nil, jury.Opinion{Outcome: jury.NotDecided, Judge: a.opts.Jury.ID, Votes: []jury.Vote{}, Why: "its trace is not kept any more, or not in this process"})
+	t, ok, err := a.askedTrace(ctx, j)
+	if err != nil || !ok {
+		return errors.Join(err, a.undecided(ctx, j, err == nil, "its trace is not kept any more, or not in this process"))
 	}
 	run, session, err := a.maker.Redacted(t)
 	if err != nil {
-		return a.conclude(ctx, j, nil, jury.Opinion{Outcome: jury.NotDecided, Judge: a.opts.Jury.ID, Votes: []jury.Vote{}, Why: "it cannot be redacted: " + err.Error()})
+		return a.undecided(ctx, j, true, "it cannot be redacted: "+err.Error())
 	}
 	op, err := a.opts.Jury.Judge.Judge(ctx, a.question(ctx, j, run, session, now))
 	switch {
@@ -204,6 +204,24 @@ func (a *Absorber) deliberateOn(ctx context.Context, traceID string, now time.Ti
 		return a.putOff(ctx, j, now, err)
 	}
 	return a.conclude(ctx, j, &t, op)
+}
+
+// undecided concludes, if it is so, without an opinion.
+func (a *Absorber) undecided(ctx context.Context, j *Judgement, so bool, why string) error {
+	if !so {
+		return nil
+	}
+	return a.conclude(ctx, j, nil, jury.Opinion{Outcome: jury.NotDecided, Judge: a.opts.Jury.ID, Votes: append([]jury.Vote{}, j.Opinion.Votes...), Why: why})
+}
+
+// decided says whether people labelled or dismissed a group of what no rule explains: then nobody needs a model's opinion of it.
+func (a *Absorber) decided(ctx context.Context, fp string) (bool, error) {
+	g, err := a.Group(ctx, fp)
+	if errors.Is(err, queue.ErrNotFound) {
+		return false, nil
+	}
+	_, denied := g.Denied()
+	return g.Merged != nil || denied, err
 }
 
 // askedTrace is the trace of a question: from where the worker kept its bytes, else from the kept traces.
@@ -271,7 +289,7 @@ func (a *Absorber) putOff(ctx context.Context, j *Judgement, now time.Time, caus
 		a.opts.Jury.count("refused")
 	}
 	if j.Tries >= maxTries && !isSpent {
-		return a.conclude(ctx, j, nil, jury.Opinion{Outcome: jury.NotDecided, Judge: a.opts.Jury.ID, Votes: []jury.Vote{}, Why: fmt.Sprintf("%d tries came to nothing: %s", j.Tries+1, what)})
+		return a.undecided(ctx, j, true, fmt.Sprintf("%d tries came to nothing: %s", j.Tries+1, what))
 	}
 	at := now.Add(wait)
 	changed, err := a.changeJudgement(ctx, j.TraceID, j.Revision, func(j *Judgement) {

@@ -194,6 +194,7 @@ func TestJudgedTraceCountsOnce(t *testing.T) {
 					w.ask(2 * time.Minute)
 				case "ask2":
 					other := *w
+					other.count = map[string]int{}
 					other.restart()
 					var wg sync.WaitGroup
 					wg.Go(func() { w.ask(time.Minute) })
@@ -444,5 +445,75 @@ func TestEraseWhatAModelSaid(t *testing.T) {
 	}
 	if j := w.judgementOf(tr.ID); j.Opinion.Outcome != jury.NoneFits || len(j.Opinion.Votes) != 3 {
 		t.Errorf("%+v", j)
+	}
+}
+
+// TestPeopleComeFirst: what a person has labelled or dismissed is not asked about, and what a model says after them moves nothing.
+func TestPeopleComeFirst(t *testing.T) {
+	for steps, asked := range map[string]int{"label ask": 0, "dismiss ask": 0, "ask label": 3, "ask fold label": 3} {
+		w := newCourt(t, speaks(answers(classify.Loop)))
+		w.judge(broken(1), "r", w.now)
+		w.fold()
+		for step := range strings.FieldsSeq(steps) {
+			switch step {
+			case "ask":
+				w.ask(time.Minute)
+			case "fold":
+				w.fold()
+			default:
+				g := labelled(t, w.a, classify.NoLabel)
+				if g == nil {
+					g = labelled(t, w.a, classify.Loop)
+				}
+				do := Ask{Choice: ChoiceLabel, Label: "wrong_currency"}
+				if step == "dismiss" {
+					do = Ask{Choice: ChoiceDismiss, As: AsIntended, Reason: "it shall end so"}
+				}
+				if _, err := w.a.Decide(t.Context(), g.ID(), "ana", w.now, do); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		w.fold()
+		w.judge(broken(2), "r", w.now)
+		w.fold()
+		if strings.HasSuffix(steps, "label") || steps == "label ask" {
+			want := 2
+			if steps == "ask fold label" { // the label is on what the model had named: what no rule explains is as it was
+				want = 1
+			}
+			if g := labelled(t, w.a, "wrong_currency"); g == nil || g.Count != want {
+				t.Errorf("%s: %+v", steps, g)
+			}
+			if g := labelled(t, w.a, classify.Loop); g != nil {
+				t.Errorf("%s: moved to %+v", steps, g)
+			}
+		}
+		if n := len(w.m.Requests()); n != asked {
+			t.Errorf("%s: %d requests, want %d", steps, n, asked)
+		}
+	}
+}
+
+// TestASessionExplainsIt: what a session explains leaves the group that a model had put it into.
+func TestASessionExplainsIt(t *testing.T) {
+	w := newCourt(t, speaks(answers(classify.Loop)))
+	tr := broken(1)
+	w.judge(tr, "r", w.now)
+	w.fold()
+	w.ask(time.Minute)
+	w.fold()
+	j := w.judgementOf(tr.ID)
+	doc, err := json.Marshal(Verdict{TraceID: tr.ID, Revision: "s", Session: "key", Service: j.Service, Findings: []Found{}, Seen: w.now,
+		Settled: []Settled{{TraceID: tr.ID, Revision: j.Revision, Fingerprint: j.Of}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.q.Findings.Append(t.Context(), "s", doc); err != nil {
+		t.Fatal(err)
+	}
+	w.fold()
+	if label, none := w.counts(); label != 0 || none != 0 || w.judgementOf(tr.ID) != nil {
+		t.Errorf("%d with a label, %d without, %+v", label, none, w.judgementOf(tr.ID))
 	}
 }
