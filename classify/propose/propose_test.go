@@ -132,7 +132,7 @@ func TestProperties(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := 0
-	for round := range 12 {
+	for round := range 8 {
 		mixed := func(from, n int, share float64) (out []*trajectory.Trajectory) {
 			for i := range n {
 				s := healthyRun(from + i)

@@ -177,40 +177,45 @@ func (h *handler) labelled(ctx context.Context, id string) (*ratchet.Group, erro
 
 // propose answers POST /v1/groups/{id}/propose.
 func (h *handler) propose(w http.ResponseWriter, r *http.Request) {
-	g, err := h.labelled(r.Context(), r.PathValue("id"))
-	switch {
-	case err != nil:
-		h.answer(w, nil, err)
-		return
-	case h.src.Kept == nil || h.src.Group == nil:
-		h.fail(w, http.StatusNotFound, keptElsewhere)
-		return
-	case g.Fingerprint.Label == classify.NoLabel:
-		h.fail(w, http.StatusConflict, "give it a label first: a rule is proposed for what a person labelled")
+	p, err := h.proposeOn(r.Context(), r.PathValue("id"))
+	if no, ok := errors.AsType[*ratchet.Refused](err); ok {
+		h.fail(w, http.StatusConflict, no.Reason)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), proposeTime)
+	h.answer(w, p, err)
+}
+
+// proposeOn proposes rules for a group and tries them. It returns when that is done, or was ended; *ratchet.Refused says why it cannot be begun.
+func (h *handler) proposeOn(ctx context.Context, id string) (Proposal, error) {
+	g, err := h.labelled(ctx, id)
+	switch {
+	case err != nil:
+		return Proposal{}, err
+	case h.src.Kept == nil || h.src.Group == nil:
+		return Proposal{}, &ratchet.Refused{Reason: keptElsewhere}
+	case g.Fingerprint.Label == classify.NoLabel:
+		return Proposal{}, &ratchet.Refused{Reason: "give it a label first: a rule is proposed for what a person labelled"}
+	}
+	work, cancel := context.WithTimeout(ctx, proposeTime)
 	defer cancel()
 	if h.src.Stopping != nil {
 		defer context.AfterFunc(h.src.Stopping, cancel)()
 	}
 	p := &proposing{stop: cancel, is: Proposal{Kind: "proposal", Group: g.ID(), Label: g.Fingerprint.Label, State: "running", Doing: "listing the kept traces", Candidates: []Candidate{}}}
 	if why := h.proposals.begin(p); why != "" {
-		h.fail(w, http.StatusConflict, why)
-		return
+		return Proposal{}, &ratchet.Refused{Reason: why}
 	}
-	err = h.search(ctx, g, p)
+	err = h.search(work, g, p)
 	p.note(func(is *Proposal) {
 		is.Doing, is.State = "", "done"
 		if err != nil {
 			is.State, is.Why = "stopped", cmp.Or(is.Why, "it was ended before it was done")
 		}
 	})
-	if err != nil && ctx.Err() == nil {
-		h.answer(w, nil, err)
-		return
+	if work.Err() != nil {
+		err = nil // that is told
 	}
-	h.answer(w, p.look(), nil)
+	return p.look(), err
 }
 
 // search gathers runs, proposes rules and tries them.
