@@ -43,6 +43,7 @@ var pageFuncs = template.FuncMap{
 	"took":  took,
 	"inc":   func(n int) int { return n + 1 },
 
+	"sentence": sentence,
 	"decided":  decisionWords,
 	"verdicts": verdicts,
 	"choices": func() []string {

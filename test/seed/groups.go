@@ -40,7 +40,7 @@ var kinds = []kind{
 		}},
 	{classify.HallucinatedTool, "hallucinated_tool@1", classify.FormNever, classify.Blocking, "%s was called, and no such tool was offered", "the model asked for %s, which is none of the %d tools that it was offered",
 		func(tool string, n int) []classify.Part {
-			return []classify.Part{classify.Name("tool", fmt.Sprintf("%s_v%c", tool, 'a'+n%26))}
+			return []classify.Part{classify.Name("tool", fmt.Sprintf("%s_%c%c", tool, 'a'+n/26%26, 'a'+n%26))}
 		}},
 	{classify.MissingToolResult, "missing_tool_result@1", classify.FormFault, classify.Warning, "%s was asked for and never answered", "the call of %s has no result, and the model went on %d steps later",
 		func(tool string, n int) []classify.Part {
