@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pawl-dev/pawl/classify/propose"
 	"github.com/pawl-dev/pawl/ratchet"
 )
 
@@ -44,6 +45,12 @@ var pageFuncs = template.FuncMap{
 	"inc":   func(n int) int { return n + 1 },
 
 	"sentence": sentence,
+	"listed": func(name string, l propose.Listed) any {
+		return struct {
+			Name   string
+			Listed propose.Listed
+		}{name, l}
+	},
 	"decided":  decisionWords,
 	"verdicts": verdicts,
 	"choices": func() []string {
@@ -90,6 +97,9 @@ func (h *handler) pageRoutes(mux *http.ServeMux) {
 	})
 	mux.HandleFunc("GET /groups/{id}/case", h.casePage)
 	mux.HandleFunc("POST /groups/{id}/case", h.editForm)
+	mux.HandleFunc("GET /groups/{id}/propose", h.proposePage)
+	mux.HandleFunc("POST /groups/{id}/propose", h.proposeForm)
+	mux.HandleFunc("POST /groups/{id}/propose/{n}/offer", h.offerForm)
 	mux.HandleFunc("GET /traces", h.tracesPage)
 	mux.HandleFunc("GET /traces/{id}", h.tracePage)
 	mux.HandleFunc("GET /traces/{id}/raw", h.rawPage)

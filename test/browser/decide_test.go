@@ -164,6 +164,13 @@ func TestDecideByKeys(t *testing.T) {
 	if now := s.group(t, g.ID); now.Label != "wrong_currency" && now.Into == "" {
 		t.Errorf("the label is not there: %+v", now)
 	}
+	p.visit("/?life=all&label=wrong_currency")
+	p.press("jp")
+	p.await("p leads to a rule for the label", `document.querySelector("h1")?.textContent === "From label to rule"`)
+	p.tabTo("Propose rules")
+	p.press(kb.Enter)
+	p.await("rules are proposed, or why there are none", `document.querySelector("main p")?.innerText.length > 0 && document.querySelector("main").innerText.includes("Propose again")`)
+	p.sound()
 
 	g = take(t, &d.of)
 	p.visit("/groups/" + g.ID)
