@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pawl-dev/pawl/ghpr"
 	"github.com/pawl-dev/pawl/ingest/queue"
 	"github.com/pawl-dev/pawl/ratchet/redact"
 )
@@ -176,8 +177,36 @@ func (e *eraser) batches(ctx context.Context) error {
 				e.objects[object] = ""
 			}
 		}
+		if err := e.rule(ctx, b); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// rule blanks the files of a rule that has not left, so that its batch is frozen anew, and names one that has.
+func (e *eraser) rule(ctx context.Context, b *Batch) error {
+	if b.Rule == nil || !slices.ContainsFunc(b.Rule.Files, func(f ghpr.File) bool { return e.s.In(f.Content) }) {
+		return nil
+	}
+	if !b.unsent() {
+		e.Left = append(e.Left, orDefault(b.Intent.Receipt.URL, b.Key())+": testdata of the rule "+b.Rule.Name)
+		return nil
+	}
+	e.Withdrawn = append(e.Withdrawn, "testdata of the rule "+b.Rule.Name)
+	if e.dry {
+		return nil
+	}
+	return e.a.changeBatch(ctx, b.Key(), func(stored *Batch) error {
+		if stored.Rule == nil || !stored.unsent() {
+			return errRace
+		}
+		for i := range stored.Rule.Files {
+			stored.Rule.Files[i].Content = e.s.Blank(stored.Rule.Files[i].Content)
+		}
+		stored.Intent, stored.Body, stored.Preview, stored.Fault = nil, "", "", ""
+		return nil
+	})
 }
 
 // drop deletes what was blanked, when nothing points to it any more.

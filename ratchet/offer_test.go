@@ -1,6 +1,7 @@
 package ratchet
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/pawl-dev/pawl/classify/custom"
 	"github.com/pawl-dev/pawl/classify/rule"
 	"github.com/pawl-dev/pawl/ghpr"
+	"github.com/pawl-dev/pawl/ratchet/redact"
 )
 
 // manyCalls is a rule of a team's own, as it is offered.
@@ -51,6 +53,7 @@ func TestOfferedRuleBecomesAPullRequest(t *testing.T) {
 	if _, err := a.OfferRule(t.Context(), id, "ben", noon, manyCalls(t, "t.tool_calls.size() >= 3")); !refusal(err, "was offered by ana already") {
 		t.Errorf("offered twice: %v", err)
 	}
+	eraseRule(t, a, o)
 	sweep(t, a, noon)
 	found := false
 	for _, p := range f.Pulls("acme", "parcels") {
@@ -91,5 +94,25 @@ func TestOfferedRuleBecomesAPullRequest(t *testing.T) {
 	sweep(t, a, noon.Add(time.Hour))
 	if n := len(f.Pulls("acme", "parcels")); n != 4 {
 		t.Errorf("%d pull requests, want 4", n)
+	}
+}
+
+// eraseRule erases a person's value from a rule that has not left.
+func eraseRule(t *testing.T, a *Absorber, o Offered) {
+	t.Helper()
+	subject, err := redact.NewSubject("chenwei.huang")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.changeBatch(t.Context(), o.Batch, func(b *Batch) error { b.Rule.Files[1].Content = "user I am chenwei.huang\n"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	e, err := a.Erase(t.Context(), subject, false)
+	if err != nil || !slices.Contains(e.Withdrawn, "testdata of the rule many_calls") {
+		t.Errorf("%+v, %v", e, err)
+	}
+	b, err := a.batch(t.Context(), o.Batch)
+	if err != nil || strings.Contains(b.Rule.Files[1].Content, "chenwei") {
+		t.Errorf("%q, %v", b.Rule.Files[1].Content, err)
 	}
 }

@@ -57,6 +57,9 @@ func (h *handler) erase(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	done, err := h.src.Erase(r.Context(), ask.Subject, ask.DryRun)
+	if !ask.DryRun {
+		h.proposals.forget()
+	}
 	if unfit, ok := errors.AsType[*Unfit](err); ok {
 		h.fail(w, http.StatusBadRequest, unfit.Reason)
 		return

@@ -104,6 +104,13 @@ func (s *proposals) of(id string) *proposing {
 	return nil
 }
 
+// forget drops those that are done: what they hold of traces may have been erased.
+func (s *proposals) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = slices.DeleteFunc(s.all, func(p *proposing) bool { return p.look().State != "running" })
+}
+
 // begin remembers a new proposal; why says why it may not begin.
 func (s *proposals) begin(p *proposing) (why string) {
 	s.mu.Lock()
