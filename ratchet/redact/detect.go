@@ -27,6 +27,7 @@ func (r *Redactor) detect(text, key string) []hit {
 		r.numbers(text, key, add)
 	}
 	told(text, add)
+	named(text, add)
 	for _, p := range r.patterns {
 		for _, m := range p.re.FindAllStringSubmatchIndex(text, -1) {
 			start, end := group(m)

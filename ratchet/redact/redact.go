@@ -48,7 +48,7 @@ import (
 
 // Version names the rules and pseudonym forms of this package; every derived value carries it. It changes whenever the
 // same input could give other bytes.
-const Version = "2"
+const Version = "3"
 
 // Kind says what a replaced value was: one of the constants, or the Name of a team's Pattern.
 type Kind string

@@ -10,7 +10,7 @@ func TestTold(t *testing.T) {
 	r := newRedactor(t, Options{})
 	for _, tt := range []struct{ in, want string }{
 		{"Hi, my name is Maya Lindqvist and I need help.", "Hi, my name is name-1 and I need help."},
-		{"my name's Maya. Maya Lind. Can you", "my name's name-1. name-1 Lind. Can you"},
+		{"my name's Maya. Maya Lind. Can you", "my name's name-1. name-2. Can you"},
 		{"The name on the card is Jean-Luc O’Neill, thanks", "The name on the card is name-1, thanks"},
 		{"Ich heiße Jürgen von der Heide und warte", "Ich heiße name-1 und warte"},
 		{"Mein Name ist Ana Kühn.", "Mein Name ist name-1."},

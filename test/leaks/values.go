@@ -43,6 +43,12 @@ var kinds = []struct {
 	{"url password", func(r *rand.Rand) string { return "app:" + token(r, 12) }, []string{"postgres://%s@db.test/shop"}},
 	{"name", func(r *rand.Rand) string { return given(r) + " " + family(r) + letters(r, 4) }, []string{"my name is %s", "Hello, me llamo %s", "Mein Name ist %s"}},
 	{"address", func(r *rand.Rand) string { return fmt.Sprintf("%d %s Street", 10+r.IntN(900), family(r)+letters(r, 3)) }, []string{"I live at %s"}},
+	{"name alone", func(r *rand.Rand) string {
+		return []string{"Maya", "Ines", "Olga", "Joana", "Ravi", "Thomas"}[r.IntN(6)] + " " + family(r) + letters(r, 4)
+	}, []string{"%s wants a refund", "it is for %s", "%s"}},
+	{"address alone", func(r *rand.Rand) string {
+		return fmt.Sprintf("%d %s Street, London NW%d %dXE", 10+r.IntN(900), family(r)+letters(r, 3), 1+r.IntN(9), 1+r.IntN(9))
+	}, []string{"it went to %s", "%s"}},
 	{"birth date", func(r *rand.Rand) string {
 		return fmt.Sprintf("%04d-%02d-%02d", 1930+r.IntN(70), 1+r.IntN(12), 1+r.IntN(28))
 	}, []string{"born on %s"}},
