@@ -94,7 +94,8 @@ var noFamily = wordSet(`street road avenue lane drive court place square way uni
 	parcel product item invoice booking reservation flight policy plan type size color colour shirt jacket shoes mug hat set kit pro max mini plus case tool agent rule trace session user customer
 	wants asked asks says said called bought ordered has had is was will would can could should may might needs lives works went got made did does new old north south east west best
 	before story oil map arts kart half god language programming american british german french english indian chinese
-	japanese korean taken cheers stanford oxford cambridge natural family`)
+	japanese korean taken cheers stanford oxford cambridge natural family trench awards finalists biography
+	profiles photography presidential publisher chairman`)
 
 // givenNames are given names that are hardly ever anything else.
 var givenNames = wordSet(
