@@ -200,7 +200,7 @@ func (h *handler) setPage(w http.ResponseWriter, r *http.Request) {
 func sets(bs []ratchet.Batch, gs []ratchet.Group) []*setOf {
 	byPrint := make(map[string]*ratchet.Group, len(gs))
 	for i := range gs {
-		byPrint[gs[i].Fingerprint.Digest()] = &gs[i]
+		byPrint[gs[i].Digest()] = &gs[i]
 	}
 	at, labels := map[[3]string]*setOf{}, map[*setOf]map[classify.Label]int{}
 	var out []*setOf

@@ -51,6 +51,12 @@ func placeOf(cursor string) (p keptPlace, err error) {
 // maxLooked bounds how many traces one page looks at, so that a filter that lets few through does not hold a request up: the page is then short.
 const maxLooked = 20_000
 
+// A page takes no longer than this once it has looked at a good many.
+const (
+	longestLook = 200 * time.Millisecond
+	manyLooked  = 2000
+)
+
 // kept lists kept traces from a cursor on.
 func (s *server) kept(ctx context.Context, f triage.KeptFilter, cursor string, limit int) (triage.KeptPage, error) {
 	page := triage.KeptPage{Traces: []triage.KeptTrace{}}
@@ -62,7 +68,7 @@ func (s *server) kept(ctx context.Context, f triage.KeptFilter, cursor string, l
 	if err != nil {
 		return page, err
 	}
-	looked := 0
+	looked, begun := 0, time.Now()
 	for _, hour := range hours {
 		if !at.hour.IsZero() && hour.After(at.hour) {
 			continue
@@ -72,7 +78,7 @@ func (s *server) kept(ctx context.Context, f triage.KeptFilter, cursor string, l
 		}
 		for ; at.partition < len(s.stores); at.partition, at.behind = at.partition+1, "" {
 			for more := true; more; {
-				if looked >= maxLooked || len(page.Traces) == limit {
+				if looked >= maxLooked || len(page.Traces) == limit || looked >= manyLooked && time.Since(begun) > longestLook {
 					page.Next = at.cursor()
 					return page, nil
 				}
