@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -90,8 +91,14 @@ func bytesOf(t *testing.T, dir string) map[string][sha256.Size]byte {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		b, err := os.ReadFile(path)
-		out[path] = sha256.Sum256(b)
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		sum := sha256.New()
+		_, err = io.Copy(sum, f)
+		out[path] = [sha256.Size]byte(sum.Sum(nil))
 		return err
 	})
 	if err != nil {
@@ -221,8 +228,14 @@ func readAll(t *testing.T, s *sdk.ClientSession, dir string) {
 	if len(trace.Steps) != 1 || trace.Steps[0].N != 1 {
 		t.Errorf("step %+v", trace.Steps)
 	}
-	if r := call("get_case", map[string]any{"id": id}); r.IsError != (r.StructuredContent == nil) {
-		t.Errorf("case %+v", r)
+	var kase mcp.Case
+	answerOf(t, call("get_case", map[string]any{"id": id}), &kase)
+	if doc, ok := kase.Document.(map[string]any); !ok || len(doc["files"].([]any)) == 0 {
+		t.Errorf("case %+v", kase)
+	}
+	answerOf(t, call("get_case", map[string]any{"id": id, "pointer": "/files/0/content"}), &kase)
+	if kase.Text == nil || !strings.Contains(kase.Text.Text, "kind: Case") {
+		t.Errorf("case %+v", kase)
 	}
 	var intents mcp.Intents
 	answerOf(t, call("list_intents", nil), &intents)
