@@ -43,7 +43,7 @@ func hostile(t testing.TB, groups int) *API {
 			return map[string]any{"name": nasty, "verdicts": map[string]int{"failing": i}, "blind": list(9, func(int) any { return map[string]any{"missing": nasty, "remedy": nasty, "rules": []string{nasty}} })}
 		}),
 		"/v1/groups": list(groups, group),
-		"/v1/batches": list(90, func(i int) any {
+		"/v1/batches": list(60, func(i int) any {
 			return map[string]any{"key": fmt.Sprint(i), "state": "parked", "note": nasty, "members": list(10, func(int) any { return map[string]any{"title": nasty} })}
 		}),
 		"/v1/rules": list(3, func(int) any {
