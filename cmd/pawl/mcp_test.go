@@ -74,9 +74,10 @@ func fed(t *testing.T, a *app, cfg config.Config) {
 			t.Fatal(err)
 		}
 	}
-	err = await(ctx, "two groups", func(ctx context.Context) (bool, error) {
+	err = await(ctx, "two groups and their service", func(ctx context.Context) (bool, error) {
 		gs, err := s.absorber.Groups(ctx)
-		return len(gs) >= 2, err
+		services, noServices := s.absorber.Services(ctx)
+		return len(gs) >= 2 && len(services) > 0, errors.Join(err, noServices)
 	})
 	stop()
 	if err := errors.Join(err, <-ended, s.close()); err != nil {
