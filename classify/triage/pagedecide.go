@@ -38,7 +38,7 @@ func (h *handler) decideForm(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	ask, err := askOf(r, now)
 	if err != nil {
-		h.sayNo(w, r, http.StatusBadRequest, err.Error())
+		h.sayNo(w, r, http.StatusBadRequest, sentence(err.Error()))
 		return
 	}
 	g, err := h.src.Decide(r.Context(), r.PathValue("id"), c.Name, ask)
@@ -70,7 +70,7 @@ func askOf(r *http.Request, now time.Time) (ratchet.Ask, error) {
 	if text := f.Get("days"); text != "" {
 		days, err := strconv.Atoi(text)
 		if err != nil || days < 1 {
-			return ask, errors.New("Days is a number from 1 on.")
+			return ask, errors.New("days is a number from 1 on")
 		}
 		ask.Until = now.AddDate(0, 0, days)
 	}
