@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -129,6 +130,11 @@ func retireCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+// lastRun says that a set runs no other case than this one.
+func (s *openedSet) lastRun(id string) bool {
+	return len(s.Goldens) == 0 && !slices.ContainsFunc(s.All(), func(e *regcase.Entry) bool { return e.Case.ID != id && e.Case.State.Name != regcase.Retired })
+}
+
 func setFlag(cmd *cobra.Command, set *string) {
 	cmd.Flags().StringVar(set, "set", "regressions", "the `DIR` with the cases")
 }
@@ -162,6 +168,10 @@ func (a *app) editCase(dir, id string, edit func(regcase.Case) (regcase.Case, *r
 	if err := s.write(e, c); err != nil {
 		return err
 	}
+	if c.State.Name == regcase.Retired && s.lastRun(c.ID) {
+		fmt.Fprintf(a.stderr, "pawl: it was the last case of %s that runs, and verify lets no set run empty, waiver or not: bring one that runs in the same change, of another failure or by hand in %s\n",
+			dir, filepath.ToSlash(filepath.Join(dir, regcase.GoldenDir)))
+	}
 	out := edited{c.ID, s.file(e, regcase.CaseFile), c.State, waiver}
 	if a.json {
 		return a.printJSON(out)
@@ -169,7 +179,9 @@ func (a *app) editCase(dir, id string, edit func(regcase.Case) (regcase.Case, *r
 	fmt.Fprintf(a.stdout, "%s is %s now\n%s\n", c.ID, c.State.Name, out.File)
 	if waiver != nil {
 		fmt.Fprintln(a.stdout, s.file(e, regcase.WaiversFile))
-	} else if c.State.Name == regcase.Retired || c.State.Name == regcase.Quarantined {
+	} else if c.State.Name == regcase.Retired {
+		fmt.Fprintf(a.stdout, "next: say where it was decided, or verify refuses it: pawl waive %s --field /state --base origin/main --reason ... --issue ...\n", c.ID)
+	} else if c.State.Name == regcase.Quarantined {
 		fmt.Fprintf(a.stdout, "next: pawl verify --base origin/main says whether that needs pawl waive %s --field /state\n", c.ID)
 	}
 	return nil
@@ -220,7 +232,7 @@ func (a *app) waive(ctx context.Context, id string, f waiveFlags) error {
 		return err
 	}
 	for _, field := range f.fields {
-		w, err := turn.Waive(base, &e.Case, field, f.reason, f.issue, a.now())
+		w, err := a.waiver(s, base, e, field, f)
 		if err != nil {
 			return usageError(err, "")
 		}
@@ -245,8 +257,32 @@ func (a *app) waive(ctx context.Context, id string, f waiveFlags) error {
 	return commitPaths(ctx, message, s.file(e, regcase.CaseFile), s.file(e, regcase.WaiversFile), s.file(e, regcase.JSONFile))
 }
 
+// waiver states the reason for one field. That this pawl no longer sees the recorded failure is one of its own.
+func (a *app) waiver(s *openedSet, base *verify.Entry, e *regcase.Entry, field string, f waiveFlags) (regcase.Waiver, error) {
+	if field != verify.RedField {
+		return turn.Waive(&base.Case, &e.Case, field, f.reason, f.issue, a.now())
+	}
+	cfg, err := a.loadOffline()
+	if err != nil {
+		return regcase.Waiver{}, err
+	}
+	o, err := a.oracleOf(cfg)
+	if err != nil {
+		return regcase.Waiver{}, err
+	}
+	trace, err := regcase.ReadTrace(s.src, e)
+	if err != nil {
+		return regcase.Waiver{}, err
+	}
+	d, blind := verify.BlindTo(o, base, trace)
+	if !blind {
+		return regcase.Waiver{}, fmt.Errorf("this pawl sees the recorded failure of %s as base does: there is nothing to waive", e.Case.ID)
+	}
+	return turn.Reason(d, f.reason, f.issue)
+}
+
 // baseCase reads a case as it is on the base, straight from git's objects.
-func baseCase(ctx context.Context, f waiveFlags, e *regcase.Entry) (*regcase.Case, error) {
+func baseCase(ctx context.Context, f waiveFlags, e *regcase.Entry) (*verify.Entry, error) {
 	repo, err := gitfs.Open(ctx, ".")
 	if err != nil {
 		return nil, usageError(err, "")
@@ -268,7 +304,7 @@ func baseCase(ctx context.Context, f waiveFlags, e *regcase.Entry) (*regcase.Cas
 	if b == nil {
 		return nil, usageError(fmt.Errorf("%s holds no case %s that can be read: what is new needs no waiver", f.base, e.Case.ID), "")
 	}
-	return &b.Case, nil
+	return b, nil
 }
 
 // commitPaths commits these files alone, whatever else is staged.

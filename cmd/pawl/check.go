@@ -324,8 +324,13 @@ func (c *checking) live(ctx context.Context, g *gate.Gate, plan gate.Plan) error
 // announce says what is going to be spent.
 func (c *checking) announce(plan gate.Plan) {
 	e := plan.Estimate(c.jobs)
-	line := fmt.Sprintf("%s: %d to %d runs", plural(len(plan.Cases), "case"), e.Least, e.Most)
-	if e.USD != nil {
+	line := fmt.Sprintf("%s: %s", plural(len(plan.Cases), "case"), plural(e.Most, "run"))
+	if e.Least != e.Most {
+		line = fmt.Sprintf("%s: %d to %d runs", plural(len(plan.Cases), "case"), e.Least, e.Most)
+	}
+	if e.Most == 0 {
+		line += " to make"
+	} else if e.USD != nil {
 		line += ", about " + dollars(*e.USD)
 	}
 	if e.Time > 0 {

@@ -29,6 +29,17 @@ const checkbox = "- [ ] This changes a prompt, a tool or the model, and `pawl ch
 // pipeline is what the file is made of.
 type pipeline struct {
 	Run, Setup, Version string // how the agent is started and prepared; version of the action
+	Branch, Set         string // that pull requests are made to, "" for any; directory of the cases, "" for the action's default
+}
+
+// text is the workflow file.
+func (w pipeline) text() ([]byte, error) {
+	w.Run, w.Setup, w.Branch, w.Set = quoted(w.Run), quoted(w.Setup), quoted(w.Branch), quoted(w.Set)
+	var b bytes.Buffer
+	if err := workflowTemplate.Execute(&b, w); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }
 
 // actionVersion is a tag of pawl's, or its main branch for a build that is of none.
@@ -44,11 +55,11 @@ func writeWorkflow(w pipeline, force bool) (done []string, err error) {
 	if strings.ContainsAny(w.Run+w.Setup, "\n\r") {
 		return nil, usageError(errors.New("--run and --setup are one line each: put more into a script"), "pawl config init --workflow --run 'sh run.sh'")
 	}
-	var text bytes.Buffer
-	if err := workflowTemplate.Execute(&text, pipeline{quoted(w.Run), quoted(w.Setup), w.Version}); err != nil {
+	text, err := w.text()
+	if err != nil {
 		return nil, err
 	}
-	if err := writeNew(workflowFile, text.Bytes(), force); err != nil {
+	if err := writeNew(workflowFile, text, force); err != nil {
 		return nil, err
 	}
 	done = append(done, "wrote "+workflowFile)

@@ -24,7 +24,7 @@ func migrateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate (--rename-tool OLD=NEW | --rename-field TOOL:/old=/new | --erase VALUE | --format) [--write]",
 		Short: "give a tool or a field its new name in the whole set, erase a value from it, or write it in today's format",
-		Long: "A rename touches what the cases expect, their fixtures, their tools, the recorded traces and the team's own answers. It is stated once, in renames.yaml\n" +
+		Long: "A rename touches what the cases expect, their fixtures, their tools, the recorded traces, the cases written by hand and the team's own answers. It is stated once, in renames.yaml\n" +
 			"of the set, with a reason; verify applies it to the cases of the base and holds the change to what comes out. Without --write it only tells which\n" +
 			"files would change. --erase blanks a value, such as a person's name, in everything that the set quotes; what was equal stays equal, and each field that\n" +
 			"changes is waived without being quoted. git's history keeps what was. --format rewrites cases of an older version, or that were edited by hand, in canonical bytes.",

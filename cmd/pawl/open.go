@@ -55,41 +55,23 @@ func onboarding(t ratchet.Target) []ghpr.File {
 	return []ghpr.File{
 		{Path: "pawl.yaml", Content: fmt.Sprintf("# pawl's settings for this repository; `pawl config schema` describes every key.\n"+
 			"enabled: true          # false: pawl writes nothing here\ntargets:\n  - service: %q\n    repo: %s\n    base: %s\n    set: %s\n", t.Service, t.Repo, t.Base, t.Set)},
-		{Path: ".github/workflows/pawl.yml", Content: workflowOf(t)},
+		{Path: workflowFile, Content: workflowOf(t)},
 		{Path: t.Set + "/README.md", Content: fmt.Sprintf(setReadme, t.Set)},
 	}
 }
 
-// workflowOf runs verify on pull requests to the target's branch. The default branch is asked for by name when the workflow runs.
+// workflowOf is the workflow that pawl config init writes, for the target's branch and set, until somebody says how the agent is started.
 func workflowOf(t ratchet.Target) string {
+	w := pipeline{Version: actionVersion(buildVersion()), Set: t.Set}
 	if t.Base != ghpr.DefaultBase {
-		return fmt.Sprintf(workflow, "\n    branches: ["+t.Base+"]", t.Base, t.Set)
+		w.Branch = t.Base
 	}
-	return fmt.Sprintf(workflow, "", "${{ github.event.repository.default_branch }}", t.Set)
+	text, err := w.text()
+	if err != nil {
+		return "" // the template is ours, and was parsed
+	}
+	return string(text)
 }
-
-// workflow listens to merge_group too: a required check that never reports there would hang the queue.
-const workflow = `name: pawl
-on:
-  pull_request:%[1]s
-  merge_group:
-permissions:
-  contents: read
-jobs:
-  verify:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-        with: {fetch-depth: 0}
-      - uses: actions/setup-go@v5
-        with: {go-version: stable}
-      - run: go install github.com/pawl-dev/pawl/cmd/pawl@latest
-      # No change deletes or loosens a case without a stated reason.
-      - run: pawl verify --base "origin/$BASE" --set %[3]s
-        env: {BASE: "%[2]s"}
-      # Run your agent over the set: replace the command by the one that starts it.
-      # - run: pawl check --set %[3]s --run "./run-agent"
-`
 
 const setReadme = `# Regression cases
 

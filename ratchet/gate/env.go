@@ -66,17 +66,14 @@ var contentSwitches = [][2]string{
 	{"ENABLE_SENSITIVE_DATA", "true"}, // Microsoft Agent Framework
 }
 
-// noSpans tells what to set when nothing came, by SDK.
-const noSpans = `an exporter that the code points elsewhere must follow OTEL_EXPORTER_OTLP_ENDPOINT, and must be flushed before the process ends:
-  OpenTelemetry SDK, OpenLIT, Vercel AI SDK: leave url/endpoint out of the exporter's options; await sdk.shutdown() at the end
+// noSpans tells what to set when nothing came, by SDK. With what stands before it, it is eight lines at the most.
+const noSpans = `flush at the end (sdk.shutdown()), and:
+  OpenTelemetry, OpenLIT: no url in the exporter's options
   Vercel AI SDK: experimental_telemetry: {isEnabled: true} on every call
-  OpenInference, Phoenix: PHOENIX_COLLECTOR_ENDPOINT, or register() without endpoint
-  Traceloop (OpenLLMetry): TRACELOOP_BASE_URL, and disableBatch/disable_batch=True
-  Langfuse: LANGFUSE_BASE_URL (LANGFUSE_HOST in older SDKs) = $OTEL_EXPORTER_OTLP_ENDPOINT, keys of any value; await flush()
-  LangSmith: LANGSMITH_TRACING=true LANGSMITH_OTEL_ENABLED=true LANGSMITH_OTEL_ONLY=true, exporter at OTEL_EXPORTER_OTLP_ENDPOINT
-  Braintrust: BRAINTRUST_API_URL = $OTEL_EXPORTER_OTLP_ENDPOINT, or an OTLP exporter beside theirs
-  Laminar: LMNR_BASE_URL = $OTEL_EXPORTER_OTLP_ENDPOINT;  Logfire: send_to_logfire=False;  Langtrace: LANGTRACE_API_HOST = $OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
-  OpenAI Agents SDK: its own tracing is no OTLP: add an OpenInference, Logfire or Traceloop instrumentation`
+  = that URL: PHOENIX_COLLECTOR_ENDPOINT, TRACELOOP_BASE_URL, LANGFUSE_BASE_URL,
+  BRAINTRUST_API_URL, LMNR_BASE_URL; with /v1/traces: LANGTRACE_API_HOST
+  LangSmith: LANGSMITH_TRACING, LANGSMITH_OTEL_ENABLED, LANGSMITH_OTEL_ONLY=true
+  OpenAI Agents: no OTLP of its own, add OpenInference or Logfire (send_to_logfire=False)`
 
 func lookup(env []string, key string) string {
 	for i := len(env) - 1; i >= 0; i-- {

@@ -158,7 +158,10 @@ func (r Report) Sentence() string {
 		}
 	}
 	noun := "cases"
-	if len(r.Outcomes) == 1 {
+	switch len(r.Outcomes) {
+	case 0:
+		return "no case took part"
+	case 1:
 		noun = "case"
 	}
 	return fmt.Sprintf("%d %s: %s", len(r.Outcomes), noun, strings.Join(parts, ", "))

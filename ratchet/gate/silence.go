@@ -62,9 +62,9 @@ func (a *attempt) silent(stray int) string {
 		b.WriteString("no spans came" + a.printed())
 	}
 	if a.agent.URL != "" {
-		fmt.Fprintf(&b, "\nThe service must send its telemetry to %s (its OTEL_EXPORTER_OTLP_ENDPOINT; --listen gives this address a port that stays) and go on with the header traceparent:", a.g.OTLP())
+		fmt.Fprintf(&b, "\nThe service must send to %s (its OTEL_EXPORTER_OTLP_ENDPOINT; --listen keeps the port) and go on with traceparent;", a.g.OTLP())
 	} else {
-		b.WriteString("\npawl set OTEL_EXPORTER_OTLP_ENDPOINT (and PHOENIX_COLLECTOR_ENDPOINT, TRACELOOP_BASE_URL) for the agent:")
+		b.WriteString("\npawl set OTEL_EXPORTER_OTLP_ENDPOINT for the agent;")
 	}
 	return b.String() + " " + noSpans
 }

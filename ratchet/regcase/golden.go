@@ -249,10 +249,13 @@ func goldenFile(src fs.FS, name string) ([]GoldenCase, error) {
 
 func (f Goldens) cases(name string) (out []GoldenCase) {
 	for _, g := range f.Cases {
-		out = append(out, GoldenCase{name, g, g.toCase()})
+		out = append(out, NewGoldenCase(name, g))
 	}
 	return out
 }
+
+// NewGoldenCase is the case that one written by hand comes to, of the file of that name.
+func NewGoldenCase(name string, g Golden) GoldenCase { return GoldenCase{name, g, g.toCase()} }
 
 // GoldenCases reads a file of cases written by hand that lies outside of a set. name is what messages call it.
 func GoldenCases(name string, b []byte) ([]GoldenCase, error) {

@@ -57,7 +57,12 @@ func Waive(base, head *regcase.Case, field, reason, issue string, now time.Time)
 		}
 		return regcase.Waiver{}, fmt.Errorf("case %s: %s is no looser than on the base; looser are %s", head.ID, field, strings.Join(fields, ", "))
 	}
-	w := regcase.Waiver{Field: field, Base: named(looser[i].Base), Head: named(looser[i].Head), Reason: reason, Issue: issue}
+	return Reason(looser[i], reason, issue)
+}
+
+// Reason is the waiver of a difference.
+func Reason(d verify.Difference, reason, issue string) (regcase.Waiver, error) {
+	w := regcase.Waiver{Field: d.Field, Base: named(d.Base), Head: named(d.Head), Reason: reason, Issue: issue}
 	if why := verify.Unfit(w); why != "" {
 		return w, fmt.Errorf("this waiver would waive nothing: %s", why)
 	}

@@ -20,7 +20,7 @@ type Change struct {
 	Case string // id, "" of a file that is no case's
 }
 
-// Rename gives a tool or a field another name in the whole set: cases, traces, the team's answers, and the entry in renames.yaml that lets verify
+// Rename gives a tool or a field another name in the whole set: cases, traces, what was written by hand, the team's answers, and the entry in renames.yaml that lets verify
 // prove that nothing else changed. It changes nothing by itself.
 func Rename(src fs.FS, set regcase.Set, n regcase.Rename) ([]Change, error) {
 	if err := n.Check(); err != nil {
@@ -37,6 +37,11 @@ func Rename(src fs.FS, set regcase.Set, n regcase.Rename) ([]Change, error) {
 		}
 		out = append(out, cs...)
 	}
+	goldens, err := renamedGoldens(src, set, n)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, goldens...)
 	stubs, err := renamedStub(set, n)
 	if err != nil {
 		return nil, err

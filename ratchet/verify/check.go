@@ -91,7 +91,7 @@ func (r *Report) selection(base, head Config, set *Set) {
 		return
 	}
 	r.Findings = append(r.Findings, &Finding{Kind: Deselected, Path: head.Path, Difference: Difference{Field: "/targets"},
-		Why: fmt.Sprintf("no target leads to %s any more, which holds %d cases", set.Dir, len(set.Cases))})
+		Why: fmt.Sprintf("no target leads to %s any more, which holds %s", set.Dir, many(len(set.Cases), "case"))})
 }
 
 // waive lets through what the cases' own waivers name.

@@ -1,10 +1,12 @@
 package verify
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/pawl-dev/pawl/ratchet/regcase"
+	"github.com/pawl-dev/pawl/ratchet/rename"
 )
 
 // Golden is what of a case written by hand is compared. It has no recording that could show whether another one is as strict: any change of it is
@@ -13,6 +15,8 @@ type Golden struct {
 	Path   string // of its file, inside the set
 	Digest string // case digest
 	State  string
+
+	written regcase.Golden
 }
 
 func goldenOf(g regcase.GoldenCase) Golden {
@@ -20,7 +24,15 @@ func goldenOf(g regcase.GoldenCase) Golden {
 	if err != nil {
 		digest = err.Error() // equal to itself alone
 	}
-	return Golden{g.Path, digest, string(g.Case.State.Name)}
+	return Golden{g.Path, digest, string(g.Case.State.Name), g.Golden}
+}
+
+// rename gives it the new name of a tool or a field. It refuses one that is in use already.
+func (g Golden) rename(n regcase.Rename, id string) (Golden, error) {
+	if string(canonical(rename.Golden(inverse(n), g.written))) != string(canonical(g.written)) {
+		return g, fmt.Errorf("%s uses %s already: two names that become one are another test", id, n.To)
+	}
+	return goldenOf(regcase.NewGoldenCase(g.Path, rename.Golden(n, g.written))), nil
 }
 
 // goldens compares the cases written by hand. New ones, and those that now block, only tighten.

@@ -15,8 +15,8 @@ import (
 	"github.com/pawl-dev/pawl/ratchet/regcase"
 )
 
-// redField is the field that stands for the red proof: from the verdict that base knew of to the one that this pawl gives.
-const redField = "/red"
+// RedField is the field that stands for the red proof: from the verdict that base knew of to the one that this pawl gives.
+const RedField = "/red"
 
 // red judges the recording of every case of head by what the case was made for: this pawl must still see the failure. A case of which base has accepted before that it does not,
 // by a waiver, may stay as it is.
@@ -40,9 +40,18 @@ func (r *Report) red(o *oracle.Oracle, base, head *Set, step func()) {
 			why = "it passes"
 		}
 		r.Findings = append(r.Findings, &Finding{Kind: Blind, Case: e.Case.ID, Path: head.caseFile(dir), Waivable: base.Cases[dir] != nil,
-			Difference: Difference{Field: redField, Base: canonical(was), Head: canonical(is), Relation: Looser},
+			Difference: Difference{Field: RedField, Base: canonical(was), Head: canonical(is), Relation: Looser},
 			Why:        fmt.Sprintf("this pawl no longer sees the recorded failure in the case's own trace (%s): %s", is, why)})
 	}
+}
+
+// BlindTo says how this pawl judges the recording of a case of base otherwise than base knew of, if it does.
+func BlindTo(o *oracle.Oracle, base *Entry, trace []byte) (Difference, bool) {
+	was, is := known(base), oracle.Error
+	if j, err := Red(o, &base.Case, trace); err == nil {
+		is = j.Verdict
+	}
+	return Difference{Field: RedField, Base: canonical(was), Head: canonical(is), Relation: Looser}, is != oracle.Fail && is != was
 }
 
 // known is the verdict on its own recording that base has accepted of a case.
@@ -52,7 +61,7 @@ func known(e *Entry) oracle.Verdict {
 		return was
 	}
 	for _, w := range e.Waivers {
-		if w.Field != redField {
+		if w.Field != RedField {
 			continue
 		}
 		for _, v := range []oracle.Verdict{oracle.Fail, oracle.Pass, oracle.Error, oracle.Inconclusive} {

@@ -34,7 +34,7 @@ func (r *Report) renamed(base, head *Set) *Set {
 			base = next
 			r.Findings = append(r.Findings, &Finding{Kind: Loosened, Path: file, Waivable: true, Waiver: &w,
 				Difference: Difference{Field: w.Field, Base: w.Base, Head: w.Head, Relation: Unordered},
-				Why:        fmt.Sprintf("%s%s is %s now, in %d cases of base: they are compared under the new name", n.Tool, n.Field, n.To, len(changed))})
+				Why:        fmt.Sprintf("%s%s is %s now, in %s of base: compared under the new name", n.Tool, n.Field, n.To, many(len(changed), "case"))})
 		}
 	}
 	return base
@@ -44,7 +44,7 @@ func (r *Report) renamed(base, head *Set) *Set {
 // use already: renaming it back would change what is there.
 func (s *Set) rename(n regcase.Rename) (*Set, []string, error) {
 	out := *s
-	out.Cases, out.Stubs = map[string]*Entry{}, maps.Clone(s.Stubs)
+	out.Cases, out.Stubs, out.Goldens = map[string]*Entry{}, maps.Clone(s.Stubs), map[string]Golden{}
 	var changed []string
 	for _, dir := range slices.Sorted(maps.Keys(s.Cases)) {
 		e := s.Cases[dir]
@@ -63,6 +63,15 @@ func (s *Set) rename(n regcase.Rename) (*Set, []string, error) {
 			changed = append(changed, c.ID)
 		}
 		out.Cases[dir] = &Entry{Case: c, TraceSHA: regcase.SHA256(to), Waivers: e.Waivers, recording: to, read: e.read}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Goldens)) {
+		g, err := s.Goldens[id].rename(n, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if out.Goldens[id] = g; g.Digest != s.Goldens[id].Digest {
+			changed = append(changed, id)
+		}
 	}
 	return &out, changed, out.renameStub(n)
 }

@@ -146,11 +146,22 @@ func (r *Report) sets(base, head *Set, now time.Time) {
 	r.stubs(base, head)
 	r.goldens(base, head)
 	if active(base) > 0 && active(head) == 0 {
-		r.Findings = append(r.Findings, &Finding{Kind: Emptied, Path: base.Dir, Why: "the set holds no case any more that would be run"})
+		r.Findings = append(r.Findings, &Finding{Kind: Emptied, Path: base.Dir, Why: "the set holds no case any more that would be run. That is never waived: " +
+			"let a case stay, or bring one that runs in the same change, of another failure or by hand in " + base.Dir + "/" + regcase.GoldenDir})
 	}
 }
 
+// many is a number with its noun.
+func many(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// active counts the cases that a check runs, those written by hand too.
 func active(s *Set) (n int) {
+	n = len(s.Goldens)
 	for _, e := range s.Cases {
 		if e.Case.State.Name != regcase.Retired {
 			n++
@@ -279,7 +290,7 @@ func (r *Report) stubs(base, head *Set) {
 		if healthy := base.holding(stub.Tool, "healthy"); len(healthy) > 0 {
 			add(name, nil, value(head, name), "it goes before the healthy result that "+healthy[0]+" holds of the tool")
 		} else if recorded := base.holding(stub.Tool, "recording"); len(recorded) > 0 {
-			r.note(head.Dir+"/"+name, "it answers calls of %s that %d cases of base, such as %s, hold no answer for: runs that could not be judged may pass by it", stub.Tool, len(recorded), recorded[0])
+			r.note(head.Dir+"/"+name, "it answers calls of %s that %s of base, such as %s, hold no answer for: runs that could not be judged may pass by it", stub.Tool, many(len(recorded), "case"), recorded[0])
 		}
 		if stub.Executable {
 			r.note(head.Dir+"/"+name, "what a program answers may hang on files that are not compared")

@@ -43,7 +43,7 @@ func TestNothingIsPastedIntoScripts(t *testing.T) {
 		if strings.Contains(s.Run, "${{") {
 			t.Errorf("%s pastes an expression into its script:\n%s", s.ID, s.Run)
 		}
-		if s.Uses != "" && !regexp.MustCompile(`^actions/[a-z-]+@v[0-9]+$`).MatchString(s.Uses) {
+		if s.Uses != "" && !regexp.MustCompile(`^actions/[a-z-]+(/[a-z]+)?@v[0-9]+$`).MatchString(s.Uses) {
 			t.Errorf("uses %s", s.Uses)
 		}
 	}
