@@ -118,6 +118,19 @@ func TestEachKindIsFound(t *testing.T) {
 
 // TestProperties holds for any runs: the same answer again, rules that load, numbers that are those of the rule, testdata that is as its name says, and nothing
 // of a person.
+// A step that is made only where a rare tool is called is found, though most healthy runs call neither.
+func TestRareStep(t *testing.T) {
+	labelled := runs(t, 0, 6, func(s *told) { s.look = "" })
+	healthy := append(runs(t, 100, 8, nil), runs(t, 200, 60, func(s *told) { s.look, s.pay = "", "" })...)
+	got, err := Propose(labelled, healthy, Options{Name: "new_failure"})
+	if err != nil || len(got) == 0 {
+		t.Fatalf("%v, %d candidates", err, len(got))
+	}
+	if want := `t.calls("refund").exists(x, !t.calls("get_order").exists(y, before(y, x)))`; got[0].Rule.When != want || got[0].Hits != 6 || len(got[0].Collisions) != 0 {
+		t.Errorf("%s, %d hits, %d collisions", got[0].Rule.When, got[0].Hits, len(got[0].Collisions))
+	}
+}
+
 func TestProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	names := slices.Sorted(func(yield func(string) bool) {

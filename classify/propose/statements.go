@@ -50,7 +50,7 @@ func statements(pos, neg []*view, redact func(key, text string) string) []statem
 		w.ofTool(x)
 		w.ofArguments(x)
 		w.ofResults(x)
-		for _, y := range union(called, usual) {
+		for _, y := range union(union(called, usual), w.tools(calling(neg, x), 3)) {
 			if x != y {
 				w.ofPair(x, y)
 			}
@@ -84,6 +84,16 @@ func (w *vocabulary) tools(runs []*view, oneIn int) (out []string) {
 	for _, tool := range slices.Sorted(maps.Keys(n)) {
 		if plain.MatchString(tool) && oneIn*n[tool] >= len(runs) {
 			out = append(out, tool)
+		}
+	}
+	return out
+}
+
+// calling are the runs that call a tool. Beside a tool that few healthy runs need, what those few call counts, however rare it is among all.
+func calling(runs []*view, tool string) (out []*view) {
+	for _, v := range runs {
+		if len(v.of[tool]) > 0 {
+			out = append(out, v)
 		}
 	}
 	return out
