@@ -78,7 +78,7 @@ type shownStep struct {
 	Outcome, Detail         string
 	Seen                    []seenHere
 	Failed                  bool
-	Anchor                  bool // the first of its span
+	Anchor                  bool // it stands for its span
 }
 
 // shownText is a text with what is folded away of it.
@@ -244,11 +244,11 @@ func tree(spans []trajectory.Span) []placed {
 
 // talk is the conversation, step by step.
 func talk(tr *trajectory.Trajectory, seen map[string][]seenHere) (out []shownStep, left int) {
-	told := map[string]bool{}
+	anchors := anchorsOf(tr.Steps)
 	for i, s := range tr.Steps {
 		d := showStep(tr, &s)
-		if d.Anchor = s.SpanID != "" && !told[s.SpanID]; d.Anchor { // what was seen on a span that is several steps is told once
-			d.Seen, told[s.SpanID] = seen[s.SpanID], true
+		if d.Anchor = s.SpanID != "" && anchors[s.SpanID] == i; d.Anchor { // what was seen on a span that is several steps is told once
+			d.Seen = seen[s.SpanID]
 		}
 		if len(out) >= maxStepsShown && len(d.Seen) == 0 {
 			left++
@@ -258,6 +258,18 @@ func talk(tr *trajectory.Trajectory, seen map[string][]seenHere) (out []shownSte
 		out = append(out, d)
 	}
 	return out, left
+}
+
+// anchorsOf gives of each span the step that stands for it: the first that is the agent's doing. A model call brings the user's message along, which did nothing.
+func anchorsOf(steps []trajectory.Step) map[string]int {
+	out := map[string]int{}
+	for i, s := range steps {
+		at, ok := out[s.SpanID]
+		if !ok || steps[at].Kind == trajectory.StepUser && s.Kind != trajectory.StepUser {
+			out[s.SpanID] = i
+		}
+	}
+	return out
 }
 
 func showStep(tr *trajectory.Trajectory, s *trajectory.Step) shownStep {
