@@ -30,7 +30,7 @@ func (a *Absorber) drive(ctx context.Context, now time.Time, b *Batch) error {
 	case a.opts.Mode == ghpr.ModePreview:
 		return a.preview(ctx, now, b)
 	case a.opts.Mode == ghpr.ModeOpen && b.unsent() && b.Onboard == nil && a.why(b.Repo) != "":
-		return nil
+		return a.restrain(ctx, b, a.why(b.Repo))
 	case a.opts.Mode == ghpr.ModeOpen && a.wants(now, b):
 		a.looks.note(b.Key(), now)
 		if err := a.reconcile(ctx, now, b); err != nil {
@@ -38,6 +38,16 @@ func (a *Absorber) drive(ctx context.Context, now time.Time, b *Batch) error {
 		}
 	}
 	return a.follow(ctx, now, b)
+}
+
+// restrain stores why a batch that is ready is not sent, for whoever looks at it. The round that sends it takes the words away.
+func (a *Absorber) restrain(ctx context.Context, b *Batch, why string) error {
+	if b.Intent.Waiting == why {
+		return nil
+	}
+	in := *b.Intent
+	in.Waiting = why
+	return a.saver(b)(ctx, in)
 }
 
 // follow acts on what became of the pull request.

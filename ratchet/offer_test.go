@@ -97,6 +97,47 @@ func TestOfferedRuleBecomesAPullRequest(t *testing.T) {
 	}
 }
 
+// A rule that is offered during the warm-up is ready, says what it waits for, and is sent once somebody opens the repository.
+func TestOfferedRuleInTheWarmUp(t *testing.T) {
+	a, f, rounds := paced(t, Options{WarmUp: 24 * time.Hour})
+	failures(t, a.q, 1, 2)
+	rounds(1, time.Minute)
+	o, err := a.OfferRule(t.Context(), groupLabelled(t, a, classify.Loop), "ana", noon, manyCalls(t, "t.tool_calls.size() >= 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds(2, time.Minute)
+	b, err := a.batch(t.Context(), o.Batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, _, why := b.Status(); state != "waiting" || !strings.HasPrefix(why, "warm-up until 2026-12-01 12:0") || !strings.HasSuffix(why, "or until `pawl open acme/parcels`") {
+		t.Errorf("%s: %s", state, why)
+	}
+	if err := a.Open(t.Context(), noon, "acme/parcels", "ana"); err != nil {
+		t.Fatal(err)
+	}
+	rounds(3, 5*time.Minute)
+	if b, err = a.batch(t.Context(), o.Batch); err != nil {
+		t.Fatal(err)
+	}
+	if state, url, why := b.Status(); state != "open" || url == "" || why != "" {
+		t.Errorf("%s %s: %s, of %+v", state, url, why, f.Pulls("acme", "parcels"))
+	}
+}
+
+// What a person named and no rule sees says what to do, and then what was done.
+func TestNamedAndUnseen(t *testing.T) {
+	g := Group{Fingerprint: classify.Fingerprint{Label: "wrong_currency"}, Form: classify.FormNone, Decisions: []Decision{{Choice: ChoiceLabel, Who: "ana"}}}
+	if due, why := (Policy{}).Due(&g); due || !strings.Contains(why, "propose a rule of it") {
+		t.Error(due, why)
+	}
+	g.Offer = &Offered{Rule: "dollars", Who: "ana", Batch: "acme/shop main wrong_currency shop 1"}
+	if due, why := (Policy{}).Due(&g); due || why != "the rule dollars was offered by ana: its cases are in batch acme/shop main wrong_currency shop 1" {
+		t.Error(due, why)
+	}
+}
+
 // eraseRule erases a person's value from a rule that has not left.
 func eraseRule(t *testing.T, a *Absorber, o Offered) {
 	t.Helper()

@@ -54,6 +54,12 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 		}
 	}
 	if g.Form == classify.FormNone || g.Form == "" {
+		if g.Offer != nil {
+			return false, fmt.Sprintf("the rule %s was offered by %s: its cases are in batch %s", g.Offer.Rule, g.Offer.Who, g.Offer.Batch)
+		}
+		if _, labelled := g.latest(ChoiceLabel); labelled {
+			return false, "a person named it and no rule sees it: propose a rule of it, for a case asserts what a rule finds"
+		}
 		return false, "reported only: a case cannot assert this label"
 	}
 	if g.Approved() || p.Every {
@@ -76,7 +82,7 @@ func (p Policy) Due(g *Group) (due bool, why string) {
 func (p Policy) wants(g *Group) (due bool, why string) {
 	switch label := g.Fingerprint.Label; {
 	case slices.Contains(triageOnly, label):
-		return false, "waits for a person: " + string(label) + " is not the agent's doing alone"
+		return false, "for a person, as " + string(label) + " is not the agent's doing alone"
 	case len(p.Labels) > 0 && !slices.Contains(p.Labels, label):
 		return false, "absorb.labels leaves it out"
 	case g.Confidence < p.MinConfidence:
