@@ -339,6 +339,30 @@ func TestServer(t *testing.T) {
 	if code, list := get("/acme/shop/pulls"); code != 200 || !strings.Contains(list, "/acme/shop/pull/1") {
 		t.Errorf("%d %s", code, list)
 	}
+	press := func(path, site string) int {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+path, nil)
+		g.must(err)
+		r.Header.Set("Sec-Fetch-Site", site)
+		resp, err := c.Do(r)
+		g.must(err)
+		g.must(resp.Body.Close())
+		return resp.StatusCode
+	}
+	for _, x := range []struct {
+		path, site string
+		want       int
+	}{{"/acme/shop/pull/1/merge", "cross-site", 403}, {"/acme/shop/pull/9/merge", "same-origin", 409}, {"/acme/shop/pull/1/merge", "same-origin", 200}, {"/acme/shop/pull/1/merge", "same-origin", 409},
+		{"/acme/shop/pull/1/close", "same-origin", 409}} {
+		if got := press(x.path, x.site); got != x.want {
+			t.Errorf("POST %s from %s: %d, want %d", x.path, x.site, got, x.want)
+		}
+	}
+	if _, page := get("/acme/shop/pull/1"); !strings.Contains(page, `class="state merged"`) || strings.Contains(page, "<button") || !strings.Contains(page, "new &lt;b&gt;") {
+		t.Errorf("a merged one: %s", page)
+	}
+	if _, list := get("/acme/shop/pulls"); !strings.Contains(list, "(merged)") {
+		t.Errorf("%s", list)
+	}
 	for _, p := range []string{"/acme/shop/pull/2", "/acme/nope/pull/1", "/acme/shop/pull/x", "/"} {
 		if code, _ := get(p); code != 404 {
 			t.Errorf("%s: %d", p, code)

@@ -44,6 +44,9 @@ func (h Human) pull(repo string, n int, deed func(*Repo, *Pull) error) error {
 // Close closes a pull request without a merge.
 func (h Human) Close(repo string, n int) error {
 	return h.pull(repo, n, func(_ *Repo, p *Pull) error {
+		if p.Merged {
+			return errors.New("is merged")
+		}
 		p.State, p.ClosedAt, p.ClosedBy = "closed", time.Now().UTC(), h.login
 		return nil
 	})

@@ -3,6 +3,7 @@ package fakegithub
 import (
 	"html/template"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -16,11 +17,13 @@ ins{text-decoration:none;background:#dafbe1;display:block}del{text-decoration:no
 <h1>{{.Pull.Title}} <small>#{{.Pull.Number}}</small></h1>
 <p><span class="state {{.State}}">{{.State}}</span> {{.Pull.Author}} wants to merge <code>{{.Pull.Head}}</code> into <code>{{.Pull.Base}}</code>
 {{range .Pull.Labels}}<span class="label">{{.}}</span>{{end}}</p>
+{{if eq .State "open"}}<form method="post"><button formaction="/{{.Repo}}/pull/{{.Pull.Number}}/merge">Merge</button>
+<button formaction="/{{.Repo}}/pull/{{.Pull.Number}}/close">Close without a merge</button></form>{{end}}
 <h2>Description</h2><pre>{{.Pull.Body}}</pre>
 <h2>Files</h2><pre>{{range .Diff}}{{if .Add}}<ins>{{.Text}}</ins>{{else if .Del}}<del>{{.Text}}</del>{{else}}{{.Text}}
 {{end}}{{end}}</pre></body></html>
 {{define "list"}}<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{{.Repo}}</title></head><body style="font:15px/1.5 system-ui,sans-serif;margin:2rem">
-<h1>{{.Repo}}</h1><ul>{{range .Pulls}}<li><a href="/{{$.Repo}}/pull/{{.Number}}">#{{.Number}} {{.Title}}</a> ({{.State}})</li>{{else}}<li>no pull requests</li>{{end}}</ul></body></html>{{end}}`))
+<h1>{{.Repo}}</h1><ul>{{range .Pulls}}<li><a href="/{{$.Repo}}/pull/{{.Number}}">#{{.Number}} {{.Title}}</a> ({{if .Merged}}merged{{else}}{{.State}}{{end}})</li>{{else}}<li>no pull requests</li>{{end}}</ul></body></html>{{end}}`))
 
 type diffLine struct {
 	Text     string
@@ -58,10 +61,26 @@ func (f *Fake) servePage(w http.ResponseWriter, r *http.Request) {
 		lines = append(lines, diffLine{line, !head && strings.HasPrefix(line, "+"), !head && strings.HasPrefix(line, "-")})
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
 	if err := pages.Execute(w, map[string]any{"Repo": repo.full(), "Pull": pull, "State": state, "Diff": lines}); err != nil {
 		f.lg.Warn("fakegithub page", "error", err)
 	}
+}
+
+// serveDeed merges or closes a pull request for whoever presses the button, and shows it again. A deed that cannot be is told.
+func (f *Fake) serveDeed(deed func(h Human, repo string, n int) error) http.Handler {
+	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		repo, n := r.PathValue("owner")+"/"+r.PathValue("repo"), r.PathValue("n")
+		number, err := strconv.Atoi(n)
+		if err == nil {
+			err = deed(f.Human("person"), repo, number)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		http.Redirect(w, r, "/"+repo+"/pull/"+n, http.StatusSeeOther)
+	}))
 }
 
 func (f *Fake) serveList(w http.ResponseWriter, r *http.Request) {

@@ -133,6 +133,8 @@ func (f *Fake) routes() {
 	}
 	f.api.Handle("/", f.serve("none", "", func(*call) reply { return fail(404, "Not Found") }))
 	f.page.HandleFunc("GET /{owner}/{repo}/pull/{n}", f.servePage)
+	f.page.Handle("POST /{owner}/{repo}/pull/{n}/merge", f.serveDeed(Human.Merge))
+	f.page.Handle("POST /{owner}/{repo}/pull/{n}/close", f.serveDeed(Human.Close))
 	f.page.HandleFunc("GET /{owner}/{repo}/pulls", f.serveList)
 	f.page.HandleFunc("GET /{owner}/{repo}", f.serveList)
 }
