@@ -82,6 +82,7 @@ func (h *handler) routes() []route {
 		{pattern: "GET /v1/traces/{id}", name: "getTrace", role: RoleViewer, summary: "A kept trace in the normal form, with what the rules say of it.", serve: h.trace, answer: traceAnswer{}, refuses: []int{http.StatusNotFound}},
 		{pattern: "GET /v1/traces/{id}/spans", name: "getSpans", role: RoleViewer, summary: "A kept trace as it was received, as OTLP JSON.", serve: h.spans, answer: jsontext.Value(nil), refuses: []int{http.StatusBadRequest, http.StatusNotFound},
 			query: []param{{name: "hour", doc: "where the list says that it is kept: it is found sooner with it"}}},
+		{pattern: "GET /v1/me", name: "getMe", role: RoleViewer, summary: "Who asks, and what they may do.", serve: h.whoami, answer: me{}},
 		{pattern: "GET /v1/openapi.json", name: "getOpenAPI", role: RoleViewer, summary: "This document.", serve: h.openapi, answer: jsontext.Value(nil)},
 	}...)
 }

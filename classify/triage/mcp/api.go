@@ -87,6 +87,24 @@ func (a *API) check(ctx context.Context) error {
 	if major, _, _ := strings.Cut(strings.TrimPrefix(doc.Info.Version, "v"), "."); major != APIVersion {
 		return fmt.Errorf("%s speaks version %q of pawl's API, and this pawl speaks version %s: use the pawl that the service runs", a.base, cutRunes(clean(doc.Info.Version), 20), APIVersion)
 	}
+	return a.reads(ctx)
+}
+
+// reads refuses a token that may do more than read: it would lie about in the settings of a coding agent.
+func (a *API) reads(ctx context.Context) error {
+	if a.token == "" {
+		return nil
+	}
+	var who struct {
+		Name string `json:"name"`
+		Role string `json:"role"`
+	}
+	if _, err := a.get(ctx, "/v1/me", nil, &who); err != nil {
+		return err
+	}
+	if who.Role != "viewer" {
+		return fmt.Errorf("the token of %s may do more than read at %s, its role is %q: give one of role viewer", cutRunes(clean(who.Name), 80), a.base, cutRunes(clean(who.Role), 20))
+	}
 	return nil
 }
 

@@ -177,3 +177,21 @@ func TestReadsAlone(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTokensThatDoMoreAreRefused: what the service says of a token decides, not what a file beside the coding agent says.
+func TestTokensThatDoMoreAreRefused(t *testing.T) {
+	for role, taken := range map[string]bool{"viewer": true, "triager": false, "admin": false, "": false} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			doc := map[string]any{"openapi": "3.1.0", "info": map[string]any{"title": "pawl", "version": "1"}}
+			if r.URL.Path == "/v1/me" {
+				doc = map[string]any{"name": "ana", "role": role}
+			}
+			_ = json.NewEncoder(w).Encode(doc)
+		}))
+		_, err := Open(t.Context(), srv.URL, APIOptions{Token: "t"})
+		if (err == nil) != taken {
+			t.Errorf("%s: %v", role, err)
+		}
+		srv.Close()
+	}
+}
