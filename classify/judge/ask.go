@@ -107,9 +107,13 @@ func (p *Panel) ask(ctx context.Context, q Question, r llm.Request, v *Vote) (ll
 		}
 	}
 	a, err := p.c.Ask(ctx, r)
-	real := costOf(a)
+	most := p.most(r)
+	real := costOf(a, most)
 	if refused, ok := errors.AsType[*llm.Refused](err); ok {
-		real, v.Model = costOf(refused.Answer), refused.Answer.Model
+		if real = (Cost{}); refused.Status == http.StatusOK { // the model itself: it was asked, and bills
+			real = costOf(refused.Answer, most)
+		}
+		v.Model = refused.Answer.Model
 	} else if err != nil { // nobody knows whether it was answered and billed: what was taken out stays so
 		return a, err
 	} else {
@@ -123,7 +127,14 @@ func (p *Panel) ask(ctx context.Context, q Question, r llm.Request, v *Vote) (ll
 	return a, err
 }
 
-func costOf(a llm.Answer) Cost {
+// countable bounds the tokens of one answer that are believed.
+const countable = 1 << 31
+
+// costOf is what an answer cost. Of an endpoint that does not count, or counts what cannot be, it is the most: a budget that it could talk down is none.
+func costOf(a llm.Answer, most Cost) Cost {
+	if a.InputTokens <= 0 || a.InputTokens > countable || a.OutputTokens < 0 || a.OutputTokens > countable {
+		return most
+	}
 	c := Cost{Tokens: a.InputTokens + a.OutputTokens}
 	if a.USD != nil {
 		c.USD = *a.USD

@@ -315,6 +315,28 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestBudgetIsNotTalkedDown: an endpoint that counts no tokens, or fewer than none, gives nothing back.
+func TestBudgetIsNotTalkedDown(t *testing.T) {
+	for name, usage := range map[string]string{"none": "", "nothing": `,"usage":{}`, "more than there are": `,"usage":{"prompt_tokens":9000000000000000000,"completion_tokens":9000000000000000000}`,
+		"less than nothing": `,"usage":{"prompt_tokens":-9000000,"completion_tokens":-5,"total_tokens":-9000005}`} {
+		body := `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` +
+			`"{\"why\":\"Nothing.\",\"label\":\"none\",\"evidence\":[]}"}}]` + usage + `}`
+		q := asks(t)
+		var taken, kept Cost
+		q.Pay = func(_ context.Context, m Cost) (func(context.Context, Cost) error, error) {
+			taken.Tokens, taken.USD = taken.Tokens+m.Tokens, taken.USD+m.USD
+			return func(_ context.Context, real Cost) error {
+				kept.Tokens, kept.USD = kept.Tokens+real.Tokens, kept.USD+real.USD
+				return nil
+			}, nil
+		}
+		op, err := panel(t, llm.OpenAI, llmtest.Script(llmtest.Reply{Body: []byte(body)})).Judge(t.Context(), q)
+		if err != nil || op.Outcome != NoneFits || taken.Tokens == 0 || taken.USD == 0 || kept != taken {
+			t.Errorf("usage is %s: %+v, %v: %+v was taken out and %+v kept", name, op, err, taken, kept)
+		}
+	}
+}
+
 // TestLongRunsAreCut: within the bound, always in the same way, and it is said; what is shown can be quoted, what is cut cannot.
 func TestLongRunsAreCut(t *testing.T) {
 	var b strings.Builder
