@@ -41,6 +41,9 @@ func Labels() []Label {
 	}
 }
 
+// Reserved says whether a word stands for the lack of a label, and is none itself: that of what no rule explains, and what a judge answers where no label fits.
+func (l Label) Reserved() bool { return l == NoLabel || l == "none" }
+
 // outside says whether a label tells what the outside did: it is primary only if nothing else matched.
 func (l Label) outside() bool {
 	return l == UpstreamError || l == PermissionDenied || l == SilentTimeout

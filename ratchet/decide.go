@@ -159,6 +159,8 @@ func wrongLabel(l classify.Label) string {
 		return ""
 	case l == classify.NoLabel:
 		return "unclassified is what it is called without a label: give it one, or dismiss it"
+	case l.Reserved():
+		return fmt.Sprintf("%s says that no label fits: give it one, or dismiss it", l)
 	case !labelForm.MatchString(string(l)):
 		return "a label is 2 to 40 small letters, digits and _, beginning with a letter: loop, or a new one such as wrong_currency"
 	}
@@ -194,7 +196,9 @@ func (d *Decision) same(e *Decision) bool {
 func (a *Absorber) home(ctx context.Context, id string) (Group, error) {
 	g, err := a.named(ctx, id)
 	for hops := 0; err == nil && g.Merged != nil && hops < maxHops; hops++ {
-		g, err = a.Group(ctx, g.Merged.Into)
+		if g, err = a.Group(ctx, g.Merged.Into); errors.Is(err, queue.ErrNotFound) { // its aliases lead there, and it follows
+			err = &Refused{"somebody moves it elsewhere just now: look again"}
+		}
 	}
 	return g, err
 }

@@ -170,6 +170,22 @@ func TestLabelSurvivesAKill(t *testing.T) {
 	}
 }
 
+// TestDecideDuringAMove: who decides on a group while somebody labels it is told so, not that there is no such group.
+func TestDecideDuringAMove(t *testing.T) {
+	q := testQueue(t)
+	a := testAbsorber(t, q, testFake(t))
+	x := strange("broke")
+	publishStrange(t, q, traceNo(1), x)
+	catchUp(t, a)
+	f := x
+	f.Label = "loop"
+	m := Merge{Into: f.Digest(), Moved: true, Who: "ana", When: noon, Label: "loop"}
+	if err := a.changeGroup(t.Context(), x.Digest(), func(g *Group) bool { g.Merged = &m; return true }); err != nil {
+		t.Fatal(err)
+	}
+	refusedWith(t, a, x.ID(), "bo", "somebody moves it", Ask{Choice: ChoiceDismiss, As: AsNotOurs, Reason: "so"})
+}
+
 func TestDecisionsAreRefusedInWords(t *testing.T) {
 	q := testQueue(t)
 	a := testAbsorber(t, q, testFake(t))
@@ -189,6 +205,7 @@ func TestDecisionsAreRefusedInWords(t *testing.T) {
 		{x.ID(), "ana", `did you mean "loop"`, Ask{Choice: ChoiceLabel, Label: "lop"}},
 		{x.ID(), "ana", "small letters", Ask{Choice: ChoiceLabel, Label: "Wrong Currency"}},
 		{x.ID(), "ana", "unclassified is", Ask{Choice: ChoiceLabel, Label: classify.NoLabel}},
+		{x.ID(), "ana", "none says that no label fits", Ask{Choice: ChoiceLabel, Label: "none"}},
 		{y.ID(), "ana", "a rule explains it as loop", Ask{Choice: ChoiceLabel, Label: "cost_spike"}},
 		{x.ID(), "ana", "label it first", Ask{Choice: ChoiceApprove}},
 		{y.ID(), "ana", "cannot assert", Ask{Choice: ChoiceApprove}},

@@ -172,6 +172,8 @@ func TestMistakes(t *testing.T) {
 		`name 0:0 "Mine!" is not a name of a rule`:                               func(d *Definition) { d.Name = "Mine!" },
 		`name 0:0 there is a rule loop already`:                                  func(d *Definition) { d.Name = "loop" },
 		`label 0:0 "a/b" is not a label`:                                         func(d *Definition) { d.Label = "a/b" },
+		`label 0:0 "none" stands for the lack of`:                                func(d *Definition) { d.Label = "none" },
+		`label 0:0 "unclassified" stands for`:                                    func(d *Definition) { d.Label = classify.NoLabel },
 		`why 0:0 {name} stands for nothing`:                                      func(d *Definition) { d.Why = "{name}" },
 		`why 0:0 there is no sentence`:                                           func(d *Definition) { d.Why = "" },
 		`needs 0:0 there is no fact "tool_result"; did you mean "tool_results"?`: func(d *Definition) { d.Needs = []trajectory.Fact{"tool_result"} },

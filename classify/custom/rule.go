@@ -127,6 +127,8 @@ func (d Definition) check(taken []string) []Problem {
 	}
 	if !word.MatchString(string(d.Label)) && word.MatchString(d.Name) {
 		say("label", fmt.Sprintf("%q is not a label", d.Label), "2 to 40 small letters, digits and _, a letter first")
+	} else if d.Label.Reserved() {
+		say("label", fmt.Sprintf("%q stands for the lack of a label", d.Label), "name the failure, such as wrong_currency")
 	}
 	if strings.TrimSpace(d.Why) == "" {
 		say("why", "there is no sentence", "say in one sentence what is wrong, such that a reviewer could dispute it")
