@@ -238,6 +238,12 @@ func TestPagesHaveTheirPolicy(t *testing.T) {
 			t.Errorf("%s: %d %s", path, res.StatusCode, p)
 		}
 	}
+	for path, k := range map[string]knock{"JSON": {path: "/v1/groups"}, "no JSON": {path: "/v1/nothing"}, "who is not let in": {path: "/v1/groups", host: "elsewhere.example"},
+		"another site": {method: post, path: "/theme", header: http.Header{"Origin": {"https://elsewhere.example"}}}, "a redirect": {method: post, path: "/theme"}, "no such method": {method: "PUT", path: "/v1/groups"}} {
+		if h := k.send(t, door(Options{})).Header; !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", path, h)
+		}
+	}
 	for name := range assetPaths {
 		res := knock{path: assetPaths[name]}.send(t, door(two))
 		if res.StatusCode != 200 || !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {

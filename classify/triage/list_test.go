@@ -15,6 +15,7 @@ import (
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/classify/sight"
+	"github.com/pawl-dev/pawl/ingest/flag"
 	"github.com/pawl-dev/pawl/ingest/trajectory"
 	"github.com/pawl-dev/pawl/ratchet"
 )
@@ -147,6 +148,9 @@ func TestLimitedTokenSeesItsServicesAlone(t *testing.T) {
 	src.Batches = func(context.Context) ([]ratchet.Batch, error) {
 		return []ratchet.Batch{{Repo: "acme/one", Service: "svc-1", Number: 1}, {Repo: "acme/two", Service: "svc-2", Number: 1}}, nil
 	}
+	src.Flags = func(int) []ratchet.Flagged {
+		return []ratchet.Flagged{{TraceID: "cd", Flags: []flag.Flag{{ID: "1", TraceID: "cd", Source: "spy", Reason: "svc-2 is bad"}}}}
+	}
 	decided := 0
 	src.Decide = func(_ context.Context, id, who string, _ ratchet.Ask) (ratchet.Group, error) {
 		decided++
@@ -163,7 +167,7 @@ func TestLimitedTokenSeesItsServicesAlone(t *testing.T) {
 	}
 	src.Trace = func(context.Context, string) (trajectory.Trace, error) { return trajectory.Trace{ID: "ab"}, nil } // of no service
 	o := Options{Tokens: []Token{{Name: "ana", Token: "one", Decides: true, Services: []string{"svc-1"}}, {Name: "root", Token: "all", Decides: true, Admin: true}}}
-	for _, path := range []string{"/v1/groups", "/v1/services", "/v1/batches", "/v1/audit", "/v1/rules", "/v1/judgements"} {
+	for _, path := range []string{"/v1/groups", "/v1/services", "/v1/batches", "/v1/audit", "/v1/rules", "/v1/judgements", "/v1/flags", "/ingest", "/rules", "/pulls", "/audit"} {
 		code, body := get(t, src, o, path, "Authorization", "Bearer one")
 		if code != http.StatusOK || strings.Contains(body, "svc-2") || strings.Contains(body, "acme/two") {
 			t.Errorf("%s: %d shows another service's: %.300s", path, code, body)

@@ -80,6 +80,20 @@ var assetPaths = func() map[string]string {
 // contentPolicy lets a page use its own style and script, and send forms to pawl; nothing else, from nowhere else.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// guarded has every answer, a refusal and JSON too, go out under the policy and into no cache: it may be for one person alone.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Content-Security-Policy", contentPolicy)
+		head.Set("X-Content-Type-Options", "nosniff")
+		head.Set("Referrer-Policy", "same-origin")
+		head.Set("Cross-Origin-Opener-Policy", "same-origin")
+		head.Set("Cross-Origin-Resource-Policy", "same-origin")
+		head.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
 // pageRoutes adds the pages and what their forms send.
 func (h *handler) pageRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /login", h.loginPage)
@@ -121,7 +135,6 @@ func asset(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if _, version, _ := strings.Cut(assetPaths[name], "?v="); r.URL.Query().Get("v") == version {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
@@ -183,14 +196,7 @@ func (h *handler) pageCode(w http.ResponseWriter, r *http.Request, code int, nam
 		h.fail(w, http.StatusInternalServerError, "the page could not be made")
 		return
 	}
-	head := w.Header()
-	head.Set("Content-Type", "text/html; charset=utf-8")
-	head.Set("Content-Security-Policy", contentPolicy)
-	head.Set("X-Content-Type-Options", "nosniff")
-	head.Set("Referrer-Policy", "same-origin")
-	head.Set("Cross-Origin-Opener-Policy", "same-origin")
-	head.Set("Cross-Origin-Resource-Policy", "same-origin")
-	head.Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	w.Write(b.Bytes()) // a reader who left needs no answer
 }

@@ -35,7 +35,7 @@ func (h *handler) ingestPage(w http.ResponseWriter, r *http.Request) {
 		Services []ratchet.Service
 		Flags    []flagged
 		Silent   bool
-	}{Flags: h.flagList()}
+	}{Flags: h.flagsFor(callerOf(r.Context()))}
 	var err error
 	if d.Services, err = h.src.Services(r.Context()); err != nil {
 		h.failPage(w, r, err)

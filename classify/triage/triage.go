@@ -95,7 +95,7 @@ func New(lg *slog.Logger, src Source, o Options) http.Handler {
 			h.fail(w, http.StatusNotFound, "OTLP is not received at this address: send it to listen.otlp_http, by default port 4318")
 		})
 	}
-	return http.NewCrossOriginProtection().Handler(h.guard(mux))
+	return guarded(http.NewCrossOriginProtection().Handler(h.guard(mux)))
 }
 
 type handler struct {
