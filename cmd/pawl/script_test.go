@@ -84,6 +84,7 @@ func TestScripts(t *testing.T) {
 			"bomb":     writeBomb,
 			"jsonkeys": jsonKeys,
 
+			"cistep": ciStep,
 			"github": fakeGitHub,
 			"human":  human,
 			"knock":  knock,
