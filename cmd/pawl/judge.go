@@ -363,8 +363,9 @@ func (a *app) tellAgreement(g ratchet.Agreement) error {
 func judgeStatusCommand(a *app) *cobra.Command {
 	var server string
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "what the judge of the running service said, what it cost, and what waits",
+		Use:     "status",
+		Short:   "what the judge of the running service said, what it cost, and what waits",
+		Example: "  pawl judge status --server http://127.0.0.1:7295",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := a.juryReport(cmd.Context(), server)
 			if err != nil {

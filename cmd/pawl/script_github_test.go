@@ -11,17 +11,22 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/pawl-dev/pawl/test/fakegithub"
+	"github.com/pawl-dev/pawl/test/fakegithub/openapi"
 )
 
 // githubKey is where a script's stand-in for GitHub lies.
 type githubKey struct{}
 
-type githubBox struct{ fake *fakegithub.Fake }
+type githubBox struct {
+	t    *testing.T // of all scripts: a fault of what is sent or answered fails it
+	fake *fakegithub.Fake
+}
 
 // fakeGitHub starts a stand-in for GitHub that ends with the script, with one private repository and a token that may write there; $GITHUB is its base URL.
 func fakeGitHub(ts *testscript.TestScript, neg bool, args []string) {
@@ -30,6 +35,8 @@ func fakeGitHub(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	fake, err := fakegithub.New(slog.New(slog.DiscardHandler), ts.MkAbs("github"), fakegithub.Options{RateLimit: 100_000})
 	ts.Check(err)
+	box := ts.Value(githubKey{}).(*githubBox)
+	openapi.Watch(box.t, fake)
 	ts.Check(fake.AddUser(fakegithub.User{Login: "pawl-bot", Token: args[2], Right: "write"}))
 	ts.Check(fake.AddRepo(args[0], args[1], ""))
 	srv, err := fakegithub.Serve(fake, "")
@@ -40,7 +47,7 @@ func fakeGitHub(ts *testscript.TestScript, neg bool, args []string) {
 		_ = srv.Close(ctx)
 	})
 	ts.Setenv("GITHUB", srv.URL+"/")
-	ts.Value(githubKey{}).(*githubBox).fake = fake
+	box.fake = fake
 }
 
 // human does on the stand-in what a person does on GitHub.

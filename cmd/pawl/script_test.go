@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("ECHO", echo.URL)
 			env.Setenv("MODEL", model.URL)
 			env.Values[natsKey{}] = &natsBox{}
-			env.Values[githubKey{}] = &githubBox{}
+			env.Values[githubKey{}] = &githubBox{t: t}
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {

@@ -304,6 +304,7 @@ func triageAudit(a *app, server *string) *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "audit [ID]", Short: "what was decided, by whom and when, the latest first", Args: cobra.MaximumNArgs(1),
+		Example: "  pawl triage audit --limit 20\n  pawl triage audit loop-3f9a1c02d4 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.running = true
 			r, err := a.service(*server)

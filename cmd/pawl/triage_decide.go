@@ -161,17 +161,20 @@ func triageSnooze(a *app, server *string) *cobra.Command {
 }
 
 func triageWake(a *app, server *string) *cobra.Command {
-	return a.deciding(server, &cobra.Command{Use: "wake ID", Short: "end a snooze", Args: oneArg("the group's id")}, nil)
+	return a.deciding(server, &cobra.Command{Use: "wake ID", Short: "end a snooze", Args: oneArg("the group's id"),
+		Example: "  pawl triage wake loop-3f9a1c02d4"}, nil)
 }
 
 func triageRevive(a *app, server *string) *cobra.Command {
-	return a.deciding(server, &cobra.Command{Use: "revive ID", Short: "end a dismissal, a denial or the no of a closed pull request", Args: oneArg("the group's id")}, nil)
+	return a.deciding(server, &cobra.Command{Use: "revive ID", Short: "end a dismissal, a denial or the no of a closed pull request", Args: oneArg("the group's id"),
+		Example: "  pawl triage revive loop-3f9a1c02d4 --reason 'it came back in 2.1'"}, nil)
 }
 
 func triageSplit(a *app, server *string) *cobra.Command {
 	return a.deciding(server, &cobra.Command{
 		Use: "split ID TRACE...", Short: "take traces out into a group of their own", Args: cobra.MinimumNArgs(2),
-		Long: "Those traces alone leave: other traces that show the same go on to the old group.",
+		Long:    "Those traces alone leave: other traces that show the same go on to the old group.",
+		Example: "  pawl triage split unclassified-3f9a1c02d4 4bf92f35 0af76519 --reason 'these two are the time zone'",
 	}, func(g *toldTriage, args []string, ask *ratchet.Ask) (err error) {
 		ask.Traces, err = tracesNamed(g, args)
 		return err
@@ -192,6 +195,7 @@ func triageUndo(a *app, server *string) *cobra.Command {
 	var id string
 	cmd := a.deciding(server, &cobra.Command{
 		Use: "undo ID", Short: "take the latest decision on it back", Args: oneArg("the group's id"),
+		Example: "  pawl triage undo loop-3f9a1c02d4",
 	}, func(_ *toldTriage, _ []string, ask *ratchet.Ask) error { ask.Decision = id; return nil })
 	cmd.Flags().StringVar(&id, "decision", "", "only if this is the latest: its `ID`")
 	return cmd
