@@ -50,7 +50,7 @@ require (
 
 require (
 	github.com/anthropics/anthropic-sdk-go v1.84.0
-	github.com/chromedp/cdproto v0.160.1 // indirect
+	github.com/chromedp/cdproto v0.160.1
 	github.com/coder/websocket v1.8.15 // indirect
 	github.com/openai/openai-go/v3 v3.99.0
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect
