@@ -134,6 +134,9 @@ func (a *Absorber) fold(ctx context.Context, vs []sequenced) error {
 				o.TraceID, o.Session, o.Unrecorded = f.TraceID(), v.Session, v.Unrecorded
 			} else {
 				o.Context, o.Began = &v.Context, past.history(v).Before(v.Context, f.Fingerprint.Agent, v.Seen)
+				if o.Began != nil {
+					o.Began.Late = v.Replaces != nil && v.Replaces.Same
+				}
 			}
 			fp := home(f.Fingerprint.Digest())
 			steps[fp] = append(steps[fp], func(g *Group) bool { return g.Take(o) })

@@ -193,6 +193,16 @@ func TestFlagMeetsItsTrace(t *testing.T) {
 			if got := w.state(tr.ID); got != FlagJoined {
 				t.Errorf("the flag is %q", got)
 			}
+			s, err := w.a.Services(t.Context())
+			if err != nil || len(s) != 1 || s[0].Traces() != 1 || s[0].Verdicts[classify.Unclassified] != 1 {
+				t.Errorf("services %+v, %v: want the trace counted once, as unclassified", s, err)
+			}
+			if want := 1 + strings.Count(steps, "more"); err == nil && s[0].Examined != want {
+				t.Errorf("its records were examined %d times, want %d", s[0].Examined, want)
+			}
+			if late := strings.HasPrefix(steps, "judge"); g.Began == nil || g.Began.Late != late {
+				t.Errorf("began %+v, want late %v", g.Began, late)
+			}
 			if f := w.fl.Of(tr.ID); len(f.Flags) != 1+others {
 				t.Errorf("%d flags", len(f.Flags))
 			}

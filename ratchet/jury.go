@@ -354,7 +354,7 @@ func (a *Absorber) judgedVerdict(ctx context.Context, j *Judgement, t trajectory
 		}
 	}
 	return Verdict{TraceID: j.TraceID, Revision: judgedRevision(j.Revision, op), SessionID: j.SessionID, Service: j.Service, Verdict: classify.Failing,
-		Findings: []Found{found}, Replaces: &Previous{Revision: j.Revision, Fingerprints: []string{j.Of}}, Object: object, Seen: j.Seen,
+		Findings: []Found{found}, Replaces: &Previous{Revision: j.Revision, Fingerprints: []string{j.Of}, Same: true}, Object: object, Seen: j.Seen,
 		Context: lineage.ContextOf(trajectory.Build(t)), Judged: true}, nil
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // Service is what was seen of one service: how its traces were judged, which runs no rule explains, and what pawl is blind to. Key in the services
-// bucket: serviceKey of the name. Counts are of verdicts, so a trace that late spans open again counts again.
+// bucket: serviceKey of the name. A trace counts by its latest verdict; what it shows is taken in again where late spans opened it, and not where people only said something of it.
 type Service struct {
 	sight.Service
 	Verdicts    map[classify.Verdict]int `json:"verdicts"`
@@ -57,11 +57,18 @@ func (s *Service) take(v sequenced) {
 		s.Verdicts, s.FirstSeen = map[classify.Verdict]int{}, v.Seen
 	}
 	s.Verdicts[v.Verdict.Verdict]++
+	if p := v.Replaces; p != nil && p.Service == v.Service && s.Verdicts[p.Verdict] > 0 {
+		if s.Verdicts[p.Verdict]--; s.Verdicts[p.Verdict] == 0 {
+			delete(s.Verdicts, p.Verdict)
+		}
+	}
 	s.FirstSeen, s.LastSeen = earlier(s.FirstSeen, v.Seen), later(s.LastSeen, v.Seen)
 	if v.Unexplained != "" {
 		s.Unexplained = last(append(s.Unexplained, Unexplained{v.TraceID, clip(v.Unexplained, maxRemedy), v.Seen}), maxUnexplained)
 	}
-	s.Take(v.Sight, v.Inapplicable)
+	if v.Replaces == nil || !v.Replaces.Same {
+		s.Take(v.Sight, v.Inapplicable)
+	}
 	produced(&s.History, v.Verdict)
 }
 

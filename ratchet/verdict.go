@@ -69,6 +69,11 @@ type Previous struct {
 	Revision     string   `json:"revision"`
 	Fingerprints []string `json:"fingerprints"`     // digests
 	Session      string   `json:"session,omitzero"` // key of the session that got the revision's sketch, "" for none
+
+	Verdict classify.Verdict `json:"verdict,omitzero"` // with Service, where the trace was counted; "" is not known
+	Service string           `json:"service,omitzero"`
+	Records string           `json:"records,omitzero"` // the revision of the trace's records, whatever people said of it
+	Same    bool             `json:"same,omitzero"`    // the newer revision is of the same records: only what is said of the trace is new
 }
 
 func (p *Previous) fingerprints() []string {

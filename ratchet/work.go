@@ -56,7 +56,7 @@ func (w *Worker) Judge(ctx context.Context, t trajectory.Trace, revision string,
 
 // judge does what Judge says, for whoever has the trace's turn.
 func (w *Worker) judge(ctx context.Context, t trajectory.Trace, revision string, previous []byte, seen time.Time) (note []byte, err error) {
-	flagged := w.flags.Of(t.ID)
+	flagged, records := w.flags.Of(t.ID), revision
 	if flagged != nil {
 		revision, previous = flagged.revision(revision), either(flagged.Note, previous)
 	}
@@ -77,8 +77,9 @@ func (w *Worker) judge(ctx context.Context, t trajectory.Trace, revision string,
 		if err := json.Unmarshal(previous, v.Replaces); err != nil {
 			return nil, fmt.Errorf("note of trace %s: %w", t.ID, err)
 		}
+		v.Replaces.Same = v.Replaces.Records == records
 	}
-	now := Previous{Revision: revision, Fingerprints: []string{}}
+	now := Previous{Revision: revision, Fingerprints: []string{}, Verdict: report.Verdict, Service: tr.Service, Records: records}
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, NewFound(f))
 	}

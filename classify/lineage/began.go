@@ -15,6 +15,7 @@ type Began struct {
 	Traces int        `json:"traces"` // of the agent, before it
 	First  time.Time  `json:"first"`  // when the first of them was seen; zero when there was none
 	Facets []Standing `json:"facets"`
+	Late   bool       `json:"late,omitempty"` // it was told of when it, and others after it, had been counted: what stood before it is not known
 }
 
 // Standing is how well a value of the first sighting was known before.

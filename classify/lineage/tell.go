@@ -17,6 +17,7 @@ const (
 	Unchanged  StoryKind = "unchanged"    // all that is told was there before
 	SideBySide StoryKind = "side_by_side" // two versions, models or prompts alternate
 	TooLittle  StoryKind = "too_little"   // too few traces came before
+	ToldLate   StoryKind = "told_late"    // somebody told of it when later traces had come, too
 	NotTold    StoryKind = "not_told"     // the traces do not say what produced them
 )
 
@@ -56,6 +57,9 @@ func (t teller) story() Story {
 	switch fresh := t.fresh(); {
 	case len(t.Facets) == 0:
 		s.Kind, s.Sentence = NotTold, "The traces do not tell what produced them: neither service.version nor model, prompt or tools."
+	case t.Late:
+		s.Kind, s.Changes = ToldLate, []string{}
+		s.Sentence = fmt.Sprintf("It was told of after %s%s had come, itself among them: what had changed when it began is not known.", count(t.Traces, "trace"), t.of())
 	case beside != "":
 		s.Kind, s.Sentence, s.Changes = SideBySide, beside, []string{}
 	case len(fresh) > 0:

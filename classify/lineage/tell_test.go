@@ -190,6 +190,15 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// What somebody told of late is not laid on what had come before: those that came after it were counted, too.
+func TestToldLate(t *testing.T) {
+	b := &Began{Agent: "support", Traces: 250, Late: true, Facets: []Standing{{Kind: KindModel, Value: "b", Before: "a", Traces: 1, Others: 249}}}
+	got := b.Tell(nil, nil, plain)
+	if want := "It was told of after 250 traces of support had come, itself among them: what had changed when it began is not known."; got.Kind != ToldLate || got.Sentence != want || len(got.Changes) != 0 {
+		t.Errorf("%+v, want %q", got, want)
+	}
+}
+
 func TestNoStoryWithoutBeginning(t *testing.T) {
 	if s := (*Began)(nil).Tell(nil, nil, plain); s.Sentence != "" {
 		t.Errorf("%+v", s)
