@@ -34,9 +34,9 @@ type toldGroup struct {
 	Merge       *merged              `json:"merge"`
 }
 
-// service is the running service, at an address or where pawl.yaml says.
+// service is the running service, at an address or where pawl.yaml says. Secrets that pawl.yaml names may be absent here: they are the service's.
 func (a *app) service(server string) (*running, error) {
-	cfg, err := a.loadConfig()
+	cfg, err := a.loadOffline()
 	if err != nil {
 		return nil, err
 	}
