@@ -94,7 +94,7 @@ func LeftFinding(t *trajectory.Trajectory, how Left) Finding {
 	if how == GaveUp {
 		why = fmt.Sprintf(why, strings.TrimSpace(t.UserMessages[len(t.UserMessages)-1]))
 	}
-	s := sign{kind: "abandoned", title: "abandoned by the user, and no rule explains it", why: why, parts: []Part{Word("how", string(how))}}
+	s := sign{kind: "abandoned", title: "abandoned by the user", why: why, parts: []Part{Word("how", string(how))}}
 	f := s.finding(t)
 	for i := range f.Evidence {
 		f.Evidence[i].TraceID = t.TraceID

@@ -33,9 +33,18 @@ func NoLabelFinding(t *trajectory.Trajectory, said ...Claim) Finding {
 
 // finding is what groups the trace by the sign.
 func (s sign) finding(t *trajectory.Trajectory) Finding {
-	parts := append(s.parts, Word("error", s.kind), Word("path", pathOf(t)))
+	path := pathOf(t)
+	parts := append(s.parts, Word("error", s.kind), Word("path", path))
 	return Finding{Label: NoLabel, Rule: noLabelRule, Source: SourceRule, Severity: Warning, Confidence: 1, Form: FormNone, Agent: lastAgent(t), Step: -1,
-		Fingerprint: NewFingerprint(NoLabel, t.Service, lastAgent(t), parts...), Title: s.title, Why: s.why, Evidence: s.evidence(t)}
+		Fingerprint: NewFingerprint(NoLabel, t.Service, lastAgent(t), parts...), Title: s.title + after(path) + ", and no rule explains it", Why: s.why, Evidence: s.evidence(t)}
+}
+
+// after tells groups apart in a list, where all else of their titles is the same.
+func after(path string) string {
+	if path == "" {
+		return " without a tool call"
+	}
+	return " after " + strings.ReplaceAll(path, " ", ", then ")
 }
 
 // sign is by what an unclassified trace shows that something went wrong.
@@ -47,23 +56,23 @@ type sign struct {
 func signOf(t *trajectory.Trajectory, said []Claim) sign {
 	if e := t.RootError; e != nil {
 		class := cmp.Or(e.Type, codeText(e.Code), "error")
-		return sign{kind: "error", title: "ended in " + SafeName(class) + ", and no rule explains it", why: Unexplained(t),
+		return sign{kind: "error", title: "ended in " + SafeName(class), why: Unexplained(t),
 			parts: []Part{Name("class", class), Name("message", Kinds(e.Message))}}
 	}
 	if i := slices.IndexFunc(t.Feedback, bad); i >= 0 {
 		f := t.Feedback[i]
 		why := "its feedback is bad: " + describe(f)
-		return sign{kind: "feedback", title: "bad feedback, and no rule explains it", why: why, span: f.SpanID, parts: []Part{Name("name", f.Name)}}
+		return sign{kind: "feedback", title: "bad feedback", why: why, span: f.SpanID, parts: []Part{Name("name", f.Name)}}
 	}
 	if Silent(t) || len(said) == 0 {
-		return sign{kind: "no_reply", title: "no reply, and no rule explains it", why: Unexplained(t)}
+		return sign{kind: "no_reply", title: "no reply", why: Unexplained(t)}
 	}
 	first := said[0]
 	why := fmt.Sprintf("%s says of it: %q", first.Source, first.Reason)
 	if n := len(said); n > 1 {
 		why += fmt.Sprintf(", and %d more", n-1)
 	}
-	return sign{kind: "flag", title: "flagged by " + SafeName(first.Source) + ", and no rule explains it", why: why, parts: []Part{Name("source", first.Source)}}
+	return sign{kind: "flag", title: "flagged by " + SafeName(first.Source), why: why, parts: []Part{Name("source", first.Source)}}
 }
 
 // evidence is the span that the sign is on, or the last step.

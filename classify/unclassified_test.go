@@ -122,3 +122,16 @@ func TestWhatTellsThemApart(t *testing.T) {
 		t.Error("who said so does not")
 	}
 }
+
+// A list of groups tells them apart by their titles: by what shows it, and by the tools that led there.
+func TestTitlesTellThemApart(t *testing.T) {
+	tr := &trajectory.Trajectory{Service: "shop", Reply: new("Done."), ToolCalls: []trajectory.ToolCall{{Name: "find"}, {Name: "pay"}, {Name: "find"}}}
+	said := classify.Claim{Source: "desk", Reason: "charged twice"}
+	if got := classify.NoLabelFinding(tr, said).Title; got != "flagged by desk after pay, then find, and no rule explains it" {
+		t.Error(got)
+	}
+	tr.ToolCalls, tr.RootError = nil, &trajectory.Error{Type: "KeyError"}
+	if got := classify.NoLabelFinding(tr, said).Title; got != "ended in KeyError without a tool call, and no rule explains it" {
+		t.Error(got)
+	}
+}
