@@ -195,9 +195,9 @@ func (d *Decision) same(e *Decision) bool {
 // home is the group of an id, or the one that it was merged or moved into.
 func (a *Absorber) home(ctx context.Context, id string) (Group, error) {
 	g, err := a.named(ctx, id)
-	for hops := 0; err == nil && g.Merged != nil && hops < maxHops; hops++ {
-		if g, err = a.Group(ctx, g.Merged.Into); errors.Is(err, queue.ErrNotFound) { // its aliases lead there, and it follows
-			err = &Refused{"somebody moves it elsewhere just now: look again"}
+	for hops := 0; err == nil && g.Merged != nil; hops++ {
+		if g, err = a.Group(ctx, g.Merged.Into); errors.Is(err, queue.ErrNotFound) || err == nil && g.Merged != nil && hops == maxHops {
+			err = &Refused{"somebody moves it elsewhere just now: look again"} // its aliases lead there, and it follows
 		}
 	}
 	return g, err
@@ -338,10 +338,10 @@ func (a *Absorber) undo(ctx context.Context, g *Group, d Decision, id string) (s
 		return fp, &Refused{"its pull request is out: close it there, that says no and is remembered"}
 	}
 	d.Of = old.ID
-	switch old.Choice {
-	case ChoiceLabel:
+	switch {
+	case old.Choice == ChoiceLabel && old.From != "": // where the judge's word was confirmed, nothing moved
 		return old.From, a.move(ctx, g, old.From, Merge{Who: d.Who, When: d.When, Reason: d.Reason, Label: old.Was, Undo: old.ID})
-	case ChoiceSplit:
+	case old.Choice == ChoiceSplit:
 		return old.From, a.move(ctx, g, old.From, Merge{Who: d.Who, When: d.When, Reason: d.Reason, Undo: old.ID})
 	}
 	var refused bool

@@ -186,6 +186,48 @@ func TestDecideDuringAMove(t *testing.T) {
 	refusedWith(t, a, x.ID(), "bo", "somebody moves it", Ask{Choice: ChoiceDismiss, As: AsNotOurs, Reason: "so"})
 }
 
+// TestDecideBetweenTwoMoves: a label that comes back while it is taken back has the two groups lead to each other for a moment.
+func TestDecideBetweenTwoMoves(t *testing.T) {
+	q := testQueue(t)
+	a := testAbsorber(t, q, testFake(t))
+	x := strange("broke")
+	publishStrange(t, q, traceNo(1), x)
+	catchUp(t, a)
+	f := x
+	f.Label = "loop"
+	for from, to := range map[string]classify.Fingerprint{x.Digest(): f, f.Digest(): x} {
+		m := Merge{Into: to.Digest(), Moved: true, Who: "ana", When: noon}
+		if err := a.changeGroup(t.Context(), from, func(g *Group) bool { g.Fingerprint.Label, g.Merged = x.Label, &m; return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, ask := range []Ask{{Choice: ChoiceLabel, Label: "cost_spike"}, {Choice: ChoiceUndo}, {Choice: ChoiceDismiss, As: AsNotOurs, Reason: "so"}, {Choice: ChoiceSplit, Traces: []string{traceNo(1)}}} {
+		refusedWith(t, a, x.ID(), "bo", "somebody moves it", ask)
+	}
+}
+
+// TestConfirmedJudgeIsUndone: what a person confirmed of a judge's word can be taken back; the judge's word stays.
+func TestConfirmedJudgeIsUndone(t *testing.T) {
+	a := testAbsorber(t, testQueue(t), testFake(t))
+	f := strange("broke")
+	f.Label = classify.Loop
+	if err := a.changeGroup(t.Context(), f.Digest(), func(g *Group) bool {
+		*g = Group{Fingerprint: f, Count: 1, Source: classify.SourceJudge, Title: "it"}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range []Ask{{Choice: ChoiceLabel, Label: classify.Loop}, {Choice: ChoiceUndo}} {
+		g, err := a.Decide(t.Context(), f.ID(), "ana", noon, ask)
+		if err != nil || g.Digest() != f.Digest() || g.Source != classify.SourceJudge {
+			t.Fatalf("%s: %+v, %v", ask.Choice, g, err)
+		}
+		if d, ok := g.latest(ChoiceLabel); ok != (ask.Choice == ChoiceLabel) {
+			t.Errorf("after %s: %+v", ask.Choice, d)
+		}
+	}
+}
+
 func TestDecisionsAreRefusedInWords(t *testing.T) {
 	q := testQueue(t)
 	a := testAbsorber(t, q, testFake(t))
