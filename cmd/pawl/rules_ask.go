@@ -34,9 +34,13 @@ type toldGroup struct {
 	Merge       *merged              `json:"merge"`
 }
 
-// service is the running service, at an address or where pawl.yaml says. Secrets that pawl.yaml names may be absent here: they are the service's.
+// service is the running service, at an address or where pawl.yaml says. Secrets that pawl.yaml names may be absent here: they are the service's. Where all are
+// there, the first of auth.tokens is asked with.
 func (a *app) service(server string) (*running, error) {
-	cfg, err := a.loadOffline()
+	cfg, err := a.loadConfig()
+	if err != nil {
+		cfg, err = a.loadOffline()
+	}
 	if err != nil {
 		return nil, err
 	}
