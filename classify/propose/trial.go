@@ -30,6 +30,9 @@ type Trial struct {
 	Blind      map[string]int `json:"blind"`      // runs that it could not judge, by the fact that they lack
 }
 
+// Doubtful says that it hits more runs that pass than labelled ones, so that most of what it would find is false alarms or was never looked at.
+func (x Trial) Doubtful() bool { return x.Collisions.Count > x.Found.Count }
+
 // Listed are traces, the first of which are named.
 type Listed struct {
 	Count  int      `json:"count"`

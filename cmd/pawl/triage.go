@@ -253,7 +253,7 @@ func (a *app) printGroup(g toldTriage) error {
 		w("put off", "until "+g.Snoozed.UTC().Format(shortTime))
 	}
 	w("status", shown(g.Status))
-	w("seen", fmt.Sprintf("%d times, %s to %s", g.Count, g.FirstSeen.UTC().Format(shortTime), g.LastSeen.UTC().Format(shortTime)))
+	w("seen", fmt.Sprintf("%s, %s to %s", plural(g.Count, "time"), g.FirstSeen.UTC().Format(shortTime), g.LastSeen.UTC().Format(shortTime)))
 	w("service", shown(strings.Join(g.Services, ", ")))
 	w("why", shown(g.Why))
 	w("began", shown(g.Began.Sentence))

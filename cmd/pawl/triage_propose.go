@@ -163,8 +163,11 @@ func proposalText(p triage.Proposal, width int) string {
 	for i, c := range p.Candidates {
 		t := c.Trial
 		fmt.Fprintf(&b, "\n[%d] the run %s\n\n%s\n", i, shown(c.Says), indent(c.YAML, "    ", 1000))
-		fmt.Fprintf(&b, "    finds %d of %d labelled, %s that pass without it, %d others that went wrong; %d files of testdata\n",
-			t.Found.Count, t.Found.Count+t.Missed.Count, plural(t.Collisions.Count, "run"), t.Others.Count, len(c.Testdata))
+		fmt.Fprintf(&b, "    finds %d of %d labelled, %s that pass without it, %d others that went wrong; %s\n",
+			t.Found.Count, t.Found.Count+t.Missed.Count, plural(t.Collisions.Count, "run"), t.Others.Count, testdataText(len(c.Testdata)))
+		if t.Doubtful() {
+			b.WriteString("    doubtful: it hits more runs that pass than labelled ones; look at those first\n")
+		}
 		for _, x := range []struct {
 			word   string
 			traces []string
@@ -176,6 +179,13 @@ func proposalText(p triage.Proposal, width int) string {
 	}
 	fmt.Fprintf(&b, "\npawl triage propose %s --offer makes the first one's pull request\n", p.Group)
 	return b.String()
+}
+
+func testdataText(files int) string {
+	if files == 0 {
+		return "no testdata, for no run of these can be told short and redacted"
+	}
+	return plural(files, "file") + " of testdata"
 }
 
 // offerRule makes the pull request of a proposed rule.
