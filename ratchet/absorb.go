@@ -229,6 +229,9 @@ func (a *Absorber) Run(ctx context.Context) error {
 	if err := a.rederive(ctx); err != nil {
 		return err
 	}
+	if err := a.learnMerges(ctx); err != nil && ctx.Err() == nil { // what a kill left between two groups stands in no list until it has followed
+		a.lg.Error("merges", "err", err) // the sweep tries again
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup

@@ -1,9 +1,11 @@
 package ratchet
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,6 +170,40 @@ func TestLabelSurvivesAKill(t *testing.T) {
 		}
 		wantCount(t, other, f, 2)
 	}
+}
+
+// TestMoveEndsAtTheStart: what a kill left between two groups is whole when the service runs again, long before it sweeps.
+func TestMoveEndsAtTheStart(t *testing.T) {
+	q := testQueue(t)
+	a := testAbsorber(t, q, testFake(t))
+	x := strange("broke")
+	publishStrange(t, q, traceNo(1), x)
+	catchUp(t, a)
+	f := x
+	f.Label = "loop"
+	m := Merge{Into: f.Digest(), Moved: true, Who: "ana", When: noon, Label: "loop"}
+	if err := errors.Join(a.claimMove(t.Context(), m.Into, Merge{Into: m.Into, Moved: true}, func(*Merge) bool { return true }),
+		a.claimMove(t.Context(), x.Digest(), m, func(*Merge) bool { return true }),
+		a.changeGroup(t.Context(), x.Digest(), func(g *Group) bool { g.Merged = &m; return true })); err != nil {
+		t.Fatal(err)
+	}
+	other := testAbsorber(t, q, testFake(t))
+	other.opts.Sweep = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { _ = other.Run(ctx) })
+	for e, err := range q.Groups.Watch(ctx) {
+		if err != nil {
+			t.Fatal("it never came whole: ", err)
+		}
+		var g Group
+		if e.Key == f.Digest() && json.Unmarshal(e.Value, &g) == nil && g.Count == 1 && g.Merged == nil {
+			return
+		}
+	}
+	t.Fatal("the watch ended")
 }
 
 // TestDecideDuringAMove: who decides on a group while somebody labels it is told so, not that there is no such group.
