@@ -350,7 +350,7 @@ type Embeddings struct {
 type Target struct {
 	Service Glob   `yaml:"service" required:"true" doc:"service.name"`
 	Repo    string `yaml:"repo" required:"true" doc:"owner/name"`
-	Base    string `yaml:"base" doc:"branch that pull requests go to; default = the repository's default branch, whatever it is called then"`
+	Base    string `yaml:"base" doc:"branch that pull requests go to; the word default is the repository's default branch, whatever it is called then"`
 	Set     string `yaml:"set" doc:"directory of the cases in the repository"`
 	Public  bool   `yaml:"public" doc:"the repository may be public: cases are seen by everybody"`
 }
