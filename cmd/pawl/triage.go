@@ -67,6 +67,14 @@ type toldTriage struct {
 	} `json:"began"`
 }
 
+// of is where it was seen: its services, and the agent where that has another name.
+func (g *toldTriage) of() string {
+	if agent := g.Finger.Agent; agent != "" && !slices.Contains(g.Services, agent) {
+		return strings.Join(append(slices.Clone(g.Services), "agent "+agent), ", ")
+	}
+	return strings.Join(g.Services, ", ")
+}
+
 func triageList(a *app, server *string) *cobra.Command {
 	q := map[string]*string{}
 	var limit int
@@ -138,13 +146,13 @@ func (a *app) printGroups(groups []json.RawMessage) error {
 	if a.json {
 		return a.printLines(groups)
 	}
-	t := a.newTable(4, 60, "id", "life", "seen", "status", "title")
+	t := a.newTable(4, 60, "id", "life", "seen", "status", "title", "of")
 	for _, doc := range groups {
 		var g toldTriage
 		if err := json.Unmarshal(doc, &g); err != nil {
 			return err
 		}
-		t.AppendRow([]any{g.ID, g.Life, g.Count, shown(g.Status), shown(g.Title)})
+		t.AppendRow([]any{g.ID, g.Life, g.Count, shown(g.Status), shown(g.Title), shown(g.of())})
 	}
 	if len(groups) == 0 {
 		_, err := fmt.Fprintln(a.stdout, "no groups")
@@ -255,6 +263,7 @@ func (a *app) printGroup(g toldTriage) error {
 	w("status", shown(g.Status))
 	w("seen", fmt.Sprintf("%s, %s to %s", plural(g.Count, "time"), g.FirstSeen.UTC().Format(shortTime), g.LastSeen.UTC().Format(shortTime)))
 	w("service", shown(strings.Join(g.Services, ", ")))
+	w("agent", shown(g.Finger.Agent))
 	w("why", shown(g.Why))
 	w("began", shown(g.Began.Sentence))
 	for _, p := range g.Finger.Parts {
