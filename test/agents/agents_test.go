@@ -210,8 +210,8 @@ func TestWrongSetups(t *testing.T) {
 	m.says(3, doctor("WRONG=crash"), "exit code 1; its last words: Error: cannot find module ./prompts.json no spans came")
 	m.says(3, doctor("WRONG=print"), "no spans came; its last words: I cannot cancel that.", "experimental_telemetry: {isEnabled: true}")
 	m.says(3, doctor("WRONG=no exporter"), "although the agent asked for get_order, refund_order: all that is missing is its telemetry")
-	m.says(3, doctor("WRONG=no flush"), "flush", "await sdk.shutdown()") // nothing came, or a part of it
-	m.says(3, doctor("WRONG=endpoint"), "ECONNREFUSED", "all that is missing is its telemetry", "leave url/endpoint out")
+	m.says(3, doctor("WRONG=no flush"), "flush", "flush at the end (sdk.shutdown())") // nothing came, or a part of it
+	m.says(3, doctor("WRONG=endpoint"), "ECONNREFUSED", "all that is missing is its telemetry", "no url in the exporter's options")
 	m.says(3, doctor("WRONG=no content"), "set experimental_telemetry.recordOutputs = true")
 	m.says(3, doctor("WRONG=not replayed"), "get_order, refund_order ran for real", `- name: "refund_order"`)
 	m.says(3, append(doctor("WRONG=hang"), "--timeout", "2s"), "the agent did not end within 2s")
@@ -247,6 +247,6 @@ func TestService(t *testing.T) {
 	m.says(0, check(serve("BUG=loop"), "--case", "loop-*"), "1 case: 1 miss")
 	m.says(0, check(serve("WRONG=no traceparent"), "--case", "loop-*"), "1 case: 1 pass")
 	m.says(3, check(serve("WRONG=answers 500"), "--case", "loop-*", "--doctor"), `the service answered 500; its last words: {"error":"no database"}`)
-	m.says(3, []string{"pawl", "check", "--url", serve(), "--case", "loop-*", "--doctor"}, "although the agent asked for track_parcel", "--listen gives this address a port that stays")
+	m.says(3, []string{"pawl", "check", "--url", serve(), "--case", "loop-*", "--doctor"}, "although the agent asked for track_parcel", "--listen keeps the port")
 	m.says(3, check("http://127.0.0.1:9", "--doctor"), "connection refused")
 }
