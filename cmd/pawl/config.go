@@ -118,7 +118,7 @@ func configCheck(a *app) *cobra.Command {
 			if _, err := a.rulesOf(cfg); err != nil {
 				return a.reportProblems(err)
 			}
-			for _, note := range notRead(cfg) {
+			for _, note := range slices.Concat(notRead(cfg), tooOpen(cfg)) {
 				fmt.Fprintf(a.stderr, "pawl: note: %s\n", note)
 			}
 			return a.printConfig(cfg)

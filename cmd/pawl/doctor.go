@@ -128,6 +128,10 @@ func (d *doctor) configuration(load func() (config.Config, error)) (config.Confi
 		about = strings.TrimSuffix(about, ":")
 		d.add(sight.Advice, about, "take it out, so that nobody counts on it", "%s", note)
 	}
+	for _, note := range tooOpen(cfg) {
+		about, _, _ := strings.Cut(note, " ")
+		d.add(sight.Advice, about, "pawl config schema, which describes it", "%s", note)
+	}
 	if _, err := os.Stat(d.file()); err != nil {
 		d.add(sight.OK, d.file(), "", "there is no %s: the defaults apply", d.file())
 	} else if len(notes) == 0 {

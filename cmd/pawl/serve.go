@@ -39,7 +39,7 @@ func serveCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		for _, note := range notRead(cfg) {
+		for _, note := range slices.Concat(notRead(cfg), tooOpen(cfg)) {
 			a.log.Warn("configuration", "note", note)
 		}
 		s, err := a.newServer(cmd.Context(), cfg, roles, servicePace)
