@@ -104,7 +104,7 @@ func wantsPage(r *http.Request) bool {
 
 // caller is who asks, or a *denial.
 func (h *handler) caller(r *http.Request) (Token, error) {
-	if shown, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && len(h.tokens) > 0 {
+	if scheme, shown, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") && len(h.tokens) > 0 {
 		return h.bearer(shown)
 	}
 	if h.proxy != nil && h.fromProxy(r) {

@@ -181,7 +181,7 @@ func TestTokens(t *testing.T) {
 	for _, c := range []struct {
 		header []string
 		want   int
-	}{{nil, 401}, {[]string{"Authorization", "Bearer nobody"}, 401}, {[]string{"Authorization", "Bearer two"}, 200}} {
+	}{{nil, 401}, {[]string{"Authorization", "Bearer nobody"}, 401}, {[]string{"Authorization", "Bearer two"}, 200}, {[]string{"Authorization", "bearer two"}, 200}, {[]string{"Authorization", "Basic two"}, 401}} {
 		if code, _ := get(t, testSource(), o, "/v1/groups", c.header...); code != c.want {
 			t.Errorf("%v: %d, want %d", c.header, code, c.want)
 		}

@@ -168,7 +168,9 @@ func (s *server) source() triage.Source {
 	src.Redact = func() func(key, text string) string { return s.maker.Redactor.Session().Field }
 	src.Group, src.Offer, src.Stopping = s.absorber.Group, s.offer, s.stopping
 	src.Metrics = s.reg.Gather
-	src.Jury = func(ctx context.Context) (ratchet.JuryReport, bool, error) { return s.absorber.JuryReport(ctx, time.Now()) }
+	src.Jury = func(ctx context.Context) (ratchet.JuryReport, bool, error) {
+		return s.absorber.JuryReport(ctx, time.Now())
+	}
 	src.Flags, src.Flagged, src.Flag = s.flags.List, s.flags.Of, s.flagged
 	if s.plays(roleWork) {
 		src.Kept, src.Spans, src.Erase = s.kept, s.spans, s.erase
