@@ -2,7 +2,6 @@ package triage
 
 import (
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/go-json-experiment/json"
@@ -52,14 +51,14 @@ func (h *handler) editCase(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, http.StatusNotFound, "this process makes no cases")
 		return
 	}
+	const form = `send {"digest": "of the case that you looked at", "expect": what it is to assert, as JSON or as a text with YAML}`
 	var e caseEdit
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEditBody))
-	if err == nil {
-		err = json.Unmarshal(body, &e, json.RejectUnknownMembers(true))
+	if !h.sent(w, r, maxEditBody, &e, form) {
+		return
 	}
 	var text []byte
+	var err error
 	switch {
-	case err != nil:
 	case e.Expect.Kind() == '"':
 		var yaml string
 		err = json.Unmarshal(e.Expect, &yaml)
@@ -73,7 +72,7 @@ func (h *handler) editCase(w http.ResponseWriter, r *http.Request) {
 		err = errors.New("expect is neither an object nor a text")
 	}
 	if err != nil {
-		h.fail(w, http.StatusBadRequest, `send {"digest": "of the case that you looked at", "expect": what it is to assert, as JSON or as a text with YAML}: `+clipped(err.Error()))
+		h.fail(w, http.StatusBadRequest, form+": "+clipped(err.Error()))
 		return
 	}
 	p, err := h.src.Edit(r.Context(), r.PathValue("id"), callerOf(r.Context()).Name, e.Digest, text)

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"github.com/pawl-dev/pawl/classify"
 	"github.com/pawl-dev/pawl/ratchet"
@@ -24,12 +21,7 @@ type decision struct {
 // decide answers POST /v1/groups/{id}/decisions with a ratchet.Ask.
 func (h *handler) decide(w http.ResponseWriter, r *http.Request) {
 	var ask ratchet.Ask
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil {
-		err = json.Unmarshal(body, &ask, json.RejectUnknownMembers(true))
-	}
-	if err != nil {
-		h.fail(w, http.StatusBadRequest, `send {"choice": "dismiss", "as": "false_alarm", "reason": "..."}; /v1/openapi.json has the others: `+clipped(err.Error()))
+	if !h.sent(w, r, maxBody, &ask, `send {"choice": "dismiss", "as": "false_alarm", "reason": "..."}; /v1/openapi.json has the others`) {
 		return
 	}
 	g, err := h.decideOn(r.Context(), r.PathValue("id"), ask)

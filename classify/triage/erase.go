@@ -2,10 +2,7 @@ package triage
 
 import (
 	"errors"
-	"io"
 	"net/http"
-
-	"github.com/go-json-experiment/json"
 )
 
 // Erasure is the answer of POST /v1/erase: what was blanked, or with dry_run would be.
@@ -48,12 +45,12 @@ func (h *handler) erase(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var ask eraseAsk
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil {
-		err = json.Unmarshal(body, &ask, json.RejectUnknownMembers(true))
+	const form = `send {"subject": "the value to erase", "dry_run": true}`
+	if !h.sent(w, r, maxBody, &ask, form) {
+		return
 	}
-	if err != nil || ask.Subject == "" {
-		h.fail(w, http.StatusBadRequest, `send {"subject": "the value to erase", "dry_run": true}`)
+	if ask.Subject == "" {
+		h.fail(w, http.StatusBadRequest, form)
 		return
 	}
 	done, err := h.src.Erase(r.Context(), ask.Subject, ask.DryRun)

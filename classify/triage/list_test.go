@@ -244,7 +244,7 @@ func TestDecisionsOverHTTP(t *testing.T) {
 		{path, `{"choice":"approve","digest":"stale"}`, 409, "changed since you looked"},
 		{path, `{"choice":"dismiss","colour":"red"}`, 400, "colour"},
 		{path, `nonsense`, 400, "send"},
-		{path, `{"choice":"` + strings.Repeat("x", maxBody) + `"}`, 400, "send"},
+		{path, `{"choice":"` + strings.Repeat("x", maxBody) + `"}`, 413, "at most 16384 bytes"},
 		{"/v1/groups/loop-0/decisions", `{"choice":"wake"}`, 404, "no such thing"},
 	} {
 		if code, body := postAs(t, src, o, c.path, c.body, "one"); code != c.code || !strings.Contains(body, c.want) {

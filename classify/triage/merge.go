@@ -2,17 +2,11 @@ package triage
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/pawl-dev/pawl/ratchet"
 )
-
-// maxBody bounds the body of a decision, in bytes.
-const maxBody = 16 << 10
 
 type mergeAsk struct {
 	Into   string `json:"into"`
@@ -22,12 +16,12 @@ type mergeAsk struct {
 // merge answers POST /v1/groups/{id}/merge with {"into": ID, "reason": TEXT}: the group becomes an alias of the other, for good. It needs a token that decides.
 func (h *handler) merge(w http.ResponseWriter, r *http.Request) {
 	var ask mergeAsk
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil {
-		err = json.Unmarshal(body, &ask, json.RejectUnknownMembers(true))
+	const form = `send {"into": "the id of a group", "reason": "why both are one failure"}`
+	if !h.sent(w, r, maxBody, &ask, form) {
+		return
 	}
-	if err != nil || ask.Into == "" || strings.TrimSpace(ask.Reason) == "" {
-		h.fail(w, http.StatusBadRequest, `send {"into": "the id of a group", "reason": "why both are one failure"}`)
+	if ask.Into == "" || strings.TrimSpace(ask.Reason) == "" {
+		h.fail(w, http.StatusBadRequest, form)
 		return
 	}
 	g, err := h.src.Merge(r.Context(), r.PathValue("id"), ask.Into, callerOf(r.Context()).Name, ask.Reason)

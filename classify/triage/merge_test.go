@@ -30,7 +30,7 @@ func TestMergeAsksForARoleAndSaysWhyNot(t *testing.T) {
 		{tokens, "one", `{"into":"loop-0000000002","reason":"same bug"}`, 409, "ana: same bug"},
 		{tokens, "one", `{"into":"loop-0000000001","reason":" "}`, 400, "reason"},
 		{tokens, "one", `{"into":`, 400, "reason"},
-		{tokens, "one", `{"into":"loop-0000000001","reason":"` + strings.Repeat("x", maxBody) + `"}`, 400, "reason"},
+		{tokens, "one", `{"into":"loop-0000000001","reason":"` + strings.Repeat("x", maxBody) + `"}`, 413, "at most 16384 bytes"},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/groups/loop-0000000000/merge", strings.NewReader(c.body))
 		req.Host = "localhost"

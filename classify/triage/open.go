@@ -1,10 +1,7 @@
 package triage
 
 import (
-	"io"
 	"net/http"
-
-	"github.com/go-json-experiment/json"
 )
 
 type openAsk struct {
@@ -20,12 +17,12 @@ type openAnswer struct {
 // that decides.
 func (h *handler) open(w http.ResponseWriter, r *http.Request) {
 	var ask openAsk
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err == nil {
-		err = json.Unmarshal(body, &ask, json.RejectUnknownMembers(true))
+	const form = `send {"repo": "owner/name"}, one that a line of targets names`
+	if !h.sent(w, r, maxBody, &ask, form) {
+		return
 	}
-	if err != nil || ask.Repo == "" {
-		h.fail(w, http.StatusBadRequest, `send {"repo": "owner/name"}, one that a line of targets names`)
+	if ask.Repo == "" {
+		h.fail(w, http.StatusBadRequest, form)
 		return
 	}
 	h.answer(w, openAnswer{"open", ask.Repo}, h.src.Open(r.Context(), ask.Repo, callerOf(r.Context()).Name))

@@ -71,7 +71,11 @@ func (s *schemas) operation(r route) object {
 		good["headers"] = object{"Link": object{"description": `<...>; rel="next": the next page; not there at the end`, "schema": object{"type": "string"}}}
 	}
 	answers := object{status(code): good}
-	for _, c := range append(slices.Clone(common), r.refuses...) {
+	refuses := append(slices.Clone(common), r.refuses...)
+	if r.body != nil {
+		refuses = append(refuses, http.StatusRequestEntityTooLarge)
+	}
+	for _, c := range refuses {
 		answers[status(c)] = object{"description": strings.ToLower(http.StatusText(c)), "content": content(s.of(reflect.TypeFor[apiError]()))}
 	}
 	out := object{"operationId": r.name, "summary": r.summary, "responses": answers, "x-role": string(r.role)}

@@ -220,7 +220,7 @@ func TestCaseByTheAPI(t *testing.T) {
 		{"PUT", "loop-1", `{"digest":"d","expect":[]}`, 400, "neither an object nor a text"},
 		{"PUT", "loop-1", `{"digest":"d","expect":""}`, 400, "null drops an edit"},
 		{"PUT", "loop-1", `{"digest":"d","expects":{}}`, 400, "unknown"},
-		{"PUT", "loop-1", `{"digest":"d","expect":"` + strings.Repeat("x", 1<<20) + `"}`, 400, "too large"},
+		{"PUT", "loop-1", `{"digest":"d","expect":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "at most 65536 bytes"},
 	} {
 		if code, body := asked(t, h, x.method, "/v1/groups/"+x.id+"/case", x.body, PersonHeader, "ana"); code != x.code || !strings.Contains(body, x.want) {
 			t.Errorf("%s %.80s: %d %s", x.method, x.body, code, body)
