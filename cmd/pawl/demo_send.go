@@ -134,13 +134,14 @@ func sendAll(ctx context.Context, send sender, traces []demoTrace, bar *progress
 	return nil
 }
 
-// progress is a bar on stderr for people; into a file or a pipe it writes nothing.
+// progress is a bar on stderr for people; into a file or a pipe it writes nothing. Of -1 the end is not known: it is drawn at once, and when something is added. The
+// bar's own spinner would draw from a goroutine that looks at it without its lock.
 func (a *app) progress(n int, what string) *progressbar.ProgressBar {
 	out := io.Discard
 	if f, ok := a.stderr.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
 		out = a.stderr
 	}
-	return progressbar.NewOptions(n, progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(fmt.Sprintf("%-26s", what)),
+	return progressbar.NewOptions(n, progressbar.OptionSetSpinnerChangeInterval(0), progressbar.OptionSetRenderBlankState(n < 0), progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(fmt.Sprintf("%-26s", what)),
 		progressbar.OptionSetWidth(30), progressbar.OptionShowCount(), progressbar.OptionOnCompletion(func() { fmt.Fprintln(out) }))
 }
 
