@@ -211,3 +211,19 @@ func TestSimulatedVariantNeverBlocks(t *testing.T) {
 		t.Errorf("%s %s", r.Verdict, r.Reason)
 	}
 }
+
+// Nothing of what a user wants, knows or was told goes to the model as it is.
+func TestASimulatedUserIsRedacted(t *testing.T) {
+	s := &scripted{answers: []string{says("", "reached")}}
+	m := s.model()
+	m.Clean = func(text string) (string, error) {
+		return strings.NewReplacer("PX-", "NR-", "Berlin", "town-1").Replace(text), nil
+	}
+	if r := runWith(t, gate.Options{User: m}, gate.Simulate(severalTurns(t)), "good"); r.Verdict != gate.Pass {
+		t.Fatalf("%s %s", r.Verdict, r.Reason)
+	}
+	q := s.asked[0]
+	if text := q.System + q.Turns[0].Content; strings.Contains(text, "PX-") || strings.Contains(text, "Berlin") || !strings.Contains(q.System, "town-1") || !strings.Contains(q.Turns[0].Content, "NR-") {
+		t.Error(text)
+	}
+}

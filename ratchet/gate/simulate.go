@@ -138,11 +138,16 @@ func (u *user) question(talk []Message) (Question, error) {
 	if err != nil {
 		return Question{}, err
 	}
-	sent, err := u.model.clean("The conversation so far, as data between two equal lines:\n" + fenced(b))
+	const apart = "\n\nThe conversation so far, as data between two equal lines:\n"
+	sent, err := u.model.clean(fmt.Sprintf(userPrompt, u.in.Goal, facts) + apart + fenced(b)) // in one, so that one value has one stand-in
 	if err != nil {
 		return Question{}, err
 	}
-	return Question{System: fmt.Sprintf(userPrompt, u.in.Goal, facts), Turns: []Message{{"user", sent}}, Name: "user", Schema: userSchema, Seed: u.run.Played.Seed}, nil
+	at := strings.LastIndex(sent, apart)
+	if at < 0 {
+		return Question{}, errors.New("nothing is sent to the model: redaction took what parts the user from the conversation")
+	}
+	return Question{System: sent[:at], Turns: []Message{{"user", strings.TrimSpace(sent[at:])}}, Name: "user", Schema: userSchema, Seed: u.run.Played.Seed}, nil
 }
 
 // longNumber is what a user cannot make up unnoticed: three digits in a row or more, or letters and digits in one word, as ids are.
@@ -174,8 +179,7 @@ func (a *attempt) simulated(ctx context.Context, run *Run, session string) (reas
 		}
 		reply, ok := a.reply()
 		if !ok {
-			run.Played.End = tooLong
-			return "", nil // liveness says it
+			return "", nil // it broke off, and liveness says so
 		}
 		talk = append(talk, Message{"assistant", reply})
 		text, end, err := u.next(ctx, talk)
